@@ -6,9 +6,10 @@
 SET is ``loops``, the functions of `trace_gains_programs.py`, or ``repairs``, the programs of the folder `trace_repairs`, whose lines with
 ``# STALL`` are left out in the repaired version, for which those with ``# REPAIR`` stand.
 
-Plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since CUPTI serves one
-at a time. They take turns program by program: the speed of a host changes within minutes. ``loads`` are loops of one thing (launches,
-operators, functions), timed plain and recorded: what recording a thing costs.
+Of ``loops``, plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since
+CUPTI serves one at a time. They take turns program by program: the speed of a host changes within minutes. It differs from process to
+process, too, so each program of ``repairs`` is timed and recorded, by the recorder alone, in one process of its own. Beside ``loops``,
+``loads`` are loops of one thing (launches, operators, functions), timed plain and recorded: what recording a thing costs.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 LOOPS, REPAIRS = HERE / "trace_gains_programs.py", HERE / "trace_repairs"
-ROUNDS = {"loops": 3, "repairs": 5}  # before the recordings, and as many behind them
-WARM = {"loops": 1, "repairs": 3}  # runs before the first that counts: clocks of an idle GPU are low
-RUNS = {"loops": 1, "repairs": 3}  # in one recording
+ROUNDS = 3  # before the recordings, and as many behind them
+PAIRS, RECORDINGS, RUNS, WARM = 4, 2, 3, 4  # of `repairs`: pairs around each recording, recordings, runs in one, and pairs before all
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
-SECONDS = 200.0
+SECONDS = 180.0
 
 
 def key(name: str) -> str:
@@ -160,22 +160,26 @@ def loaded(around: Callable[[], contextlib.AbstractContextManager[Any]]) -> dict
     return found
 
 
+def machine() -> dict[str, str]:
+    import cupy
+    import numpy
+    import torch
+
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
+    on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
+    return {**on, "python": sys.version.split()[0], **versions}
+
+
 # Workers ----------------------------------------------------------------------------------------------------------------------------
 
 
 class Plain:
     """Times both versions of a program, some rounds at each call."""
 
-    def __init__(self, folder: Path, chosen: str) -> None:
-        import cupy
-        import numpy
-        import torch
-
-        driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
-        versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
-        on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
-        self.found: dict[str, Any] = {"on": {**on, "python": sys.version.split()[0], **versions}, "set": chosen, "programs": {}}
-        self.folder, self.at, self.made, self.chosen = folder, "", None, chosen
+    def __init__(self, folder: Path) -> None:
+        self.found: dict[str, Any] = {"on": machine(), "programs": {}}
+        self.folder, self.at, self.made = folder, "", None
 
     def loads(self) -> None:
         self.found["loads"] = loaded(contextlib.nullcontext)
@@ -184,11 +188,10 @@ class Plain:
         walls = self.found["programs"].setdefault(name, {"with": [], "repaired": []})
         if name != self.at:
             self.at, self.made = name, make()
-        warm = WARM[self.chosen]
-        for number in range(ROUNDS[self.chosen] + warm):
+        for number in range(ROUNDS + 1):
             for repaired in (False, True):
                 wall = timed(lambda: run(self.made, repaired))  # noqa: B023
-                if number >= warm:
+                if number:
                     walls["repaired" if repaired else "with"].append(round(wall, 2))
 
     def end(self) -> None:
@@ -198,13 +201,13 @@ class Plain:
 class Kineto:
     """Records programs with PyTorch's profiler."""
 
-    def __init__(self, folder: Path, chosen: str) -> None:
+    def __init__(self, folder: Path) -> None:
         import torch
         from torch.profiler import ProfilerActivity, profile
 
         self.both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
         self.profile: Callable[..., Any] = profile
-        self.folder, self.found, self.warm = folder, {}, WARM[chosen]  # type: ignore[var-annotated]
+        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
         with profile(activities=self.both, with_stack=True, acc_events=True):
             torch.zeros(1, device="cuda")
 
@@ -214,8 +217,7 @@ class Kineto:
 
     def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
         made = make()
-        for _ in range(self.warm):
-            timed(lambda: run(made, False))
+        timed(lambda: run(made, False))
         with self.profile(activities=self.both, with_stack=True, acc_events=True) as recording:
             timed(lambda: run(made, False))
         recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))  # the next one takes its times
@@ -227,11 +229,11 @@ class Kineto:
 class Recorder:
     """Records programs with the project's recorder."""
 
-    def __init__(self, folder: Path, chosen: str) -> None:
+    def __init__(self, folder: Path) -> None:
         import streamlint
 
         self.record = streamlint.record
-        self.folder, self.found, self.walls, self.chosen = folder, {}, {}, chosen  # type: ignore[var-annotated]
+        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
         with self.record(folder / "load.slt"):
             pass
 
@@ -240,29 +242,26 @@ class Recorder:
 
     def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
         made = make()
-        for _ in range(WARM[self.chosen]):
-            timed(lambda: run(made, False))
-        plain = [timed(lambda: run(made, False)) for _ in range(RUNS[self.chosen])]
+        timed(lambda: run(made, False))
         with self.record(self.folder / f"{key(name)}.slt", root=HERE):
-            recorded = [timed(lambda: run(made, False)) for _ in range(RUNS[self.chosen])]
-        self.walls[name] = {"plain": [round(wall, 2) for wall in plain], "recorded": [round(wall, 2) for wall in recorded]}
+            timed(lambda: run(made, False))
 
     def end(self) -> None:
         (self.folder / "load.slt").unlink()
-        (self.folder / "recorder.json").write_text(json.dumps({**self.found, "walls": self.walls}))
+        (self.folder / "recorder.json").write_text(json.dumps(self.found))
 
 
 WORKERS: dict[str, type[Plain] | type[Kineto] | type[Recorder]] = {"plain": Plain, "kineto": Kineto, "recorder": Recorder}
 
 
-def work(kind: str, folder: Path, chosen: str) -> None:
+def work(kind: str, folder: Path) -> None:
     """Do what is asked for on standard input, a line each: `loads`, `end`, or a program's name."""
     import torch
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is no answer
     torch.zeros(1, device="cuda")
-    worker, known = WORKERS[kind](folder, chosen), programs(chosen)
+    worker, known = WORKERS[kind](folder), programs("loops")
     print("ready", file=answers, flush=True)
     for row in sys.stdin:
         asked = row.strip()
@@ -278,13 +277,45 @@ def work(kind: str, folder: Path, chosen: str) -> None:
         print("done", file=answers, flush=True)
 
 
-def measure(folder: Path, chosen: str) -> None:
+def pairs(folder: Path, name: str) -> None:
+    """Time a program of `repairs` with its wait and repaired, in turns, and record it in between."""
+    import streamlint
+
+    make, run = programs("repairs")[name]
+    made, walls = make(), {"with": [], "repaired": [], "recorded": []}  # type: ignore[var-annotated]
+
+    def both(count: int, keeps: bool) -> None:
+        for _ in range(count):
+            for way, repaired in (("with", False), ("repaired", True)):
+                wall = timed(lambda: run(made, repaired))  # noqa: B023
+                walls[way] += [round(wall, 2)] if keeps else []
+
+    both(WARM, keeps=False)
+    both(PAIRS, keeps=True)
+    for number in range(RECORDINGS):
+        with streamlint.record(folder / f"{name}.{number}.slt", root=HERE):
+            walls["recorded"] += [round(timed(lambda: run(made, False)), 2) for _ in range(RUNS)]
+        both(PAIRS, keeps=True)
+    (folder / f"{name}.walls").write_text(json.dumps([machine(), walls]))
+
+
+def measure_repairs(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"set": "repairs", "programs": {}}
+    for name in programs("repairs"):
+        subprocess.run([sys.executable, __file__, "pairs", str(folder), name], check=False)
+        if (folder / f"{name}.walls").exists():
+            found["on"], found["programs"][name] = json.loads((folder / f"{name}.walls").read_text())
+            print(name, found["programs"][name], flush=True)
+    (folder / "plain.json").write_text(json.dumps(found))
+
+
+def measure(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.time()
     command = [sys.executable, __file__]
     workers = {
-        kind: subprocess.Popen([*command, kind, str(folder), chosen], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for kind in WORKERS
+        kind: subprocess.Popen([*command, kind, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for kind in WORKERS
     }
 
     def ask(kind: str, what: str) -> None:
@@ -296,10 +327,10 @@ def measure(folder: Path, chosen: str) -> None:
     for worker in workers.values():
         worker.stdout.readline()  # type: ignore[union-attr]
     print(f"ready at {time.time() - begun:.0f} s", flush=True)
-    for kind in WORKERS if chosen == "loops" else ():
+    for kind in WORKERS:
         ask(kind, "loads")
     print(f"loads at {time.time() - begun:.0f} s", flush=True)
-    for name in programs(chosen):
+    for name in programs("loops"):
         if time.time() - begun > SECONDS:
             print(f"no time left for {name}", flush=True)
             continue
@@ -348,21 +379,25 @@ def told(name: str, folder: Path, chosen: str) -> Iterator[tuple[str, dict[str, 
     stalls = stalls_in(file)
     readers: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
         "kineto": (".json.gz", 1, lambda path: from_kineto.read(path, [HERE])),
-        "recorder": (".slt", RUNS[chosen], recorded.read),
+        "recorder": (".slt", RUNS if chosen == "repairs" else 1, recorded.read),
     }
     for how, (ending, runs, read) in readers.items():
-        path = folder / f"{key(name)}{ending}"
-        if path.exists():
-            costs = costs_of(read(path), lambda recorded: file.name if recorded.endswith(file.name) else None)  # noqa: B023
+        rows: list[dict[str, float]] = []
+        for path in sorted(folder.glob(f"{key(name)}*{ending}")):
+            costs = costs_of(read(path), lambda recorded: file.name if recorded.endswith(file.name) else None)
             mine = [cost for cost in costs.costs if set(cost.place.lines) & stalls]
-            gains = [cost.gain for cost in mine if cost.gain is not None]
-            sums = {part: round(sum(getattr(cost, part) for cost in mine) / 1e6 / runs, 2) for part in ("blocked", "idle", "avoidable")}
-            yield how, {"wall": round(costs.wall / 1e6 / runs, 1), **sums, "gain": round(sum(gains) / 1e6 / runs, 2) if gains else None}
+            sums = {part: sum(getattr(cost, part) or 0 for cost in mine) for part in ("blocked", "idle", "avoidable", "gain")}
+            rows.append({part: time / 1e6 / runs for part, time in {"wall": costs.wall, **sums}.items()})
+        if rows:
+            yield how, {part: round(statistics.mean(row[part] for row in rows), 2) for part in rows[0]}
 
 
 def compared(name: str, folder: Path, chosen: str, walls: dict[str, list[float]]) -> dict[str, Any]:
     before, after = (statistics.median(walls[way]) for way in ("with", "repaired"))
-    row: dict[str, Any] = {"with": before, "repaired": after, "gain": round(before - after, 2)}
+    gain = statistics.median(one - other for one, other in zip(walls["with"], walls["repaired"], strict=True))
+    row: dict[str, Any] = {"with": before, "repaired": after, "gain": round(gain, 2)}
+    if "recorded" in walls:
+        row["recorded"] = statistics.median(walls["recorded"])
     try:
         row.update(told(name, folder, chosen))
     except Exception:
@@ -381,7 +416,7 @@ def tell(folder: Path) -> dict[str, Any]:
         print(f"{name:24} with {row['with']:7.1f} repaired {row['repaired']:7.1f} gain {row['gain']:6.1f}", file=sys.stderr)
         for how in ("kineto", "recorder"):
             if one := row.get(how):
-                ratio = f"{one['gain'] / row['gain']:5.2f}" if one["gain"] is not None and row["gain"] > 0 else "    -"
+                ratio = f"{one['gain'] / row['gain']:5.2f}" if row["gain"] > 0 else "    -"
                 print(f"    {how:10} {ratio}  {one}", file=sys.stderr)
     more = {
         part: json.loads((folder / f"{part}.json").read_text()) for part in ("kineto", "recorder") if (folder / f"{part}.json").exists()
@@ -391,11 +426,12 @@ def tell(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     what, *words = sys.argv[1:]
-    chosen = words[1] if words[1:] else "loops"
     if what in WORKERS:
-        work(what, Path(words[0]), chosen)
+        work(what, Path(words[0]))
+    elif what == "pairs":
+        pairs(Path(words[0]), words[1])
     elif what == "measure":
-        measure(Path(words[0]), chosen)
+        (measure_repairs if "repairs" in words else measure)(Path(words[0]))
     else:
         print(json.dumps([tell(Path(word)) for word in words], indent=1))
 

@@ -13,7 +13,7 @@ from streamlint import TYPE_CHECKING, __version__
 from streamlint.support.errors import StreamlintError
 from streamlint.trace import kinds
 from streamlint.trace.recording import form, layouts, sessions
-from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
+from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti, takes_time
 from streamlint.trace.recording.native import NativeTaps, compiled
 from streamlint.trace.recording.output import Output
 from streamlint.trace.recording.stacks import Stacks
@@ -40,7 +40,7 @@ class Recorder:
         self.output = os.path.abspath(output)
         self.session = session or sessions.own()
         self.stacks = Stacks(root)
-        self.taps = taps_for(self.stacks)
+        self.taps = taps_for(self.stacks, cupti)
         self.process = os.getpid()
         self._cupti = cupti
         self._file: io.FileIO | None = None
@@ -67,10 +67,10 @@ class Recorder:
             raise
         for domain, named in names.items():
             for number, name in named.items():
-                if self.taps.takes_stack(name):
+                stack = self.taps.takes_stack(name)
+                if stack or (self.taps.records_calls and takes_time(name)):
+                    self.taps.asks(domain, number, stack=stack, size=kinds.takes_size(name))
                     cupti.tell(domain, number)
-                    if kinds.takes_size(name):
-                        self.taps.size_is_second(domain, number)
         self._rows += [["names", domain, named] for domain, named in names.items()]
         self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
         os.register_at_fork(after_in_child=self._forked)
@@ -82,7 +82,7 @@ class Recorder:
         output = Output(self.output, self.session, self.process)
         try:
             self._cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
-            self._cupti.record(names)
+            self._cupti.record(names, calls=not self.taps.records_calls)
         except BaseException:
             output.discard()
             raise
@@ -146,7 +146,7 @@ class Recorder:
     def _turn(self) -> None:
         """Write what was collected: rows first, which the blocks after them need."""
         links, filled = self.taps.take()
-        records = [self._read(address, length) for address, length in filled]
+        records = [*self.taps.calls(), *(self._read(address, length) for address, length in filled)]
         self._name_threads(links)
         self._name_rank()
         rows, self._rows = self._rows, []
@@ -209,10 +209,10 @@ def _rank() -> int | None:
     return int(rank) if rank.isdecimal() else None
 
 
-def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
+def taps_for(stacks: Stacks, cupti: Cupti) -> NativeTaps | PythonTaps:
     """The callbacks: compiled ones, or those in Python where they cannot be compiled or loaded, or Python's frames cannot be read."""
     try:
-        return NativeTaps(compiled(), stacks)
+        return NativeTaps(compiled(), stacks, cupti.library.cuptiGetTimestamp)
     except LookupError as error:
         return PythonTaps(stacks, str(error))
 

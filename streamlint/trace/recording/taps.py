@@ -18,7 +18,7 @@ from streamlint.trace import kinds
 from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from streamlint.trace.recording.stacks import Stacks
@@ -35,6 +35,8 @@ _COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_v
 
 class PythonTaps:
     """The three functions, and what they have collected."""
+
+    records_calls = False
 
     def __init__(self, stacks: Stacks, reason: str) -> None:
         self._reason = reason  # why the compiled callbacks are not there
@@ -61,8 +63,12 @@ class PythonTaps:
         """What the recording lacks, for the user."""
         return [f"calls that allocate or free memory have no lines: {self._reason}"]
 
-    def size_is_second(self, domain: int, number: int) -> None:
-        """Sizes are those of allocations, which are not called back here."""
+    def asks(self, domain: int, number: int, *, stack: bool, size: bool) -> None:
+        """What is kept of a call; sizes are those of allocations, which are not called back here."""
+
+    def calls(self) -> Iterator[bytes]:
+        """Records of calls: CUPTI makes them."""
+        return iter(())
 
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
         if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing
