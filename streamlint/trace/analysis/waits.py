@@ -234,7 +234,9 @@ class _Reader:
 
 def _reads_value(call: Call) -> bool:
     """Whether a call copies a number or a few to the host, as `.item()` does."""
-    return kind_of(call.name) == COPY and 0 < call.bytes <= _VALUE and call.source == "device" and call.destination in ("pageable", "pinned")
+    return (
+        kind_of(call.name) == COPY and 0 < call.bytes <= _VALUE and call.source == "device" and call.destination in ("pageable", "pinned")
+    )
 
 
 def _is_staged(call: Call) -> bool:

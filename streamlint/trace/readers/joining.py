@@ -83,7 +83,9 @@ def tell_of_clocks(trace: Trace) -> None:
     starts = {(call.process, call.correlation): call.start for call in trace.calls if call.correlation}
     early = sum(starts.get((work.process, work.correlation), work.start) - work.start > _SKEW for work in trace.works)
     if early:
-        trace.notes.append(f"{early} kernels or copies begin before the calls that started them: a clock jumped, so times and costs are wrong")
+        trace.notes.append(
+            f"{early} kernels or copies begin before the calls that started them: a clock jumped, so times and costs are wrong"
+        )
 
 
 def main_threads(calls: Iterable[Call], likely: dict[int, int]) -> dict[int, int]:

@@ -28,7 +28,7 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
         events.take(event)
     if not events.calls and not events.works:
         if stream.truncated:
-            raise StreamlintError(f"{path} is cut off before its CUDA events, which PyTorch writes last: export or copy the trace anew")
+            raise StreamlintError(f"{path} is cut off before its CUDA events, which PyTorch writes last: export or copy it anew")
         raise StreamlintError(f"{path} has no CUDA events: {HOW_TO_RECORD}")
     trace = Trace("kineto")
     _notes_of_reading(trace, stream, events)
