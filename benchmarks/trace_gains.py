@@ -1,11 +1,15 @@
 """How near `streamlint trace` comes with its estimate of a gain: programs timed with a wait and repaired, the first also recorded.
 
-    python benchmarks/trace_gains.py measure FOLDER     (needs a GPU, PyTorch and CuPy; three minutes)
+    python benchmarks/trace_gains.py measure FOLDER [SET]     (needs a GPU, PyTorch and CuPy; three minutes)
     python benchmarks/trace_gains.py tell FOLDER ... > benchmarks/trace_gains.json
 
-Plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since CUPTI serves one
-at a time. They take turns program by program: the speed of a host changes within minutes. ``loads`` are loops of one thing (launches,
-operators, functions), timed plain and recorded: what recording a thing costs.
+SET is ``loops``, the functions of `trace_gains_programs.py`, or ``repairs``, the programs of the folder `trace_repairs`, whose lines with
+``# STALL`` are left out in the repaired version, for which those with ``# REPAIR`` stand.
+
+Of ``loops``, plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since
+CUPTI serves one at a time. They take turns program by program: the speed of a host changes within minutes. It differs from process to
+process, too, so each program of ``repairs`` is timed and recorded, by the recorder alone, in one process of its own. Beside ``loops``,
+``loads`` are loops of one thing (launches, operators, functions), timed plain and recorded: what recording a thing costs.
 """
 
 from __future__ import annotations
@@ -26,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-FILE = HERE / "trace_gains_programs.py"
-STALLS = {number for number, row in enumerate(FILE.read_text().splitlines(), 1) if "# STALL" in row}
+LOOPS, REPAIRS = HERE / "trace_gains_programs.py", HERE / "trace_repairs"
 ROUNDS = 3  # before the recordings, and as many behind them
+PAIRS, RECORDINGS, RUNS, WARM = 4, 2, 3, 4  # of `repairs`: pairs around each recording, recordings, runs in one, and pairs before all
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
 SECONDS = 180.0
 
@@ -37,10 +41,43 @@ def key(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-def programs() -> dict[str, Any]:
-    import trace_gains_programs
+def programs(chosen: str) -> dict[str, tuple[Callable[[], Any], Callable[..., Any]]]:
+    """By name: what makes the data, and what runs some steps with it, repaired or not."""
+    if chosen == "loops":
+        import trace_gains_programs
 
-    return trace_gains_programs.PROGRAMS
+        return trace_gains_programs.PROGRAMS
+    return {path.stem: both_of(path) for path in sorted(REPAIRS.glob("*.py"))}
+
+
+def file_of(chosen: str, name: str) -> Path:
+    return LOOPS if chosen == "loops" else REPAIRS / f"{name}.py"
+
+
+def stalls_in(path: Path) -> set[int]:
+    return {number for number, row in enumerate(path.read_text().splitlines(), 1) if "# STALL" in row}
+
+
+def both_of(path: Path) -> tuple[Callable[[], Any], Callable[..., Any]]:
+    """A program of the folder, and its repaired version with its own data, as one."""
+    texts = path.read_text(), repaired_text(path.read_text())
+    names: list[dict[str, Any]] = [{"__name__": path.stem}, {"__name__": f"{path.stem}_repaired"}]
+
+    def make() -> list[Any]:
+        for text, mine, file in zip(texts, names, (str(path), f"{path}.repaired"), strict=True):
+            if "run" not in mine:
+                exec(compile(text, file, "exec"), mine)
+        return [mine["make"]() for mine in names]
+
+    def run(made: list[Any], repaired: bool) -> object:
+        return names[repaired]["run"](made[repaired])
+
+    return make, run
+
+
+def repaired_text(text: str) -> str:
+    rows = ["" if "# STALL" in row else row.replace("# REPAIR ", "") for row in text.split("\n")]
+    return "\n".join(rows)
 
 
 def timed(run: Callable[[], object]) -> float:
@@ -123,6 +160,17 @@ def loaded(around: Callable[[], contextlib.AbstractContextManager[Any]]) -> dict
     return found
 
 
+def machine() -> dict[str, str]:
+    import cupy
+    import numpy
+    import torch
+
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
+    on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
+    return {**on, "python": sys.version.split()[0], **versions}
+
+
 # Workers ----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -130,14 +178,7 @@ class Plain:
     """Times both versions of a program, some rounds at each call."""
 
     def __init__(self, folder: Path) -> None:
-        import cupy
-        import numpy
-        import torch
-
-        driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
-        versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
-        on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
-        self.found: dict[str, Any] = {"on": {**on, "python": sys.version.split()[0], **versions}, "programs": {}}
+        self.found: dict[str, Any] = {"on": machine(), "programs": {}}
         self.folder, self.at, self.made = folder, "", None
 
     def loads(self) -> None:
@@ -220,7 +261,7 @@ def work(kind: str, folder: Path) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is no answer
     torch.zeros(1, device="cuda")
-    worker = WORKERS[kind](folder)
+    worker, known = WORKERS[kind](folder), programs("loops")
     print("ready", file=answers, flush=True)
     for row in sys.stdin:
         asked = row.strip()
@@ -228,12 +269,45 @@ def work(kind: str, folder: Path) -> None:
             if asked in ("loads", "end"):
                 getattr(worker, asked)()
             else:
-                worker.program(asked, *programs()[asked])
+                worker.program(asked, *known[asked])
         except Exception:
             print(kind, asked, traceback.format_exc(limit=-3), file=sys.stderr, flush=True)
         gc.collect()
         torch.cuda.empty_cache()
         print("done", file=answers, flush=True)
+
+
+def pairs(folder: Path, name: str) -> None:
+    """Time a program of `repairs` with its wait and repaired, in turns, and record it in between."""
+    import streamlint
+
+    make, run = programs("repairs")[name]
+    made, walls = make(), {"with": [], "repaired": [], "recorded": []}  # type: ignore[var-annotated]
+
+    def both(count: int, keeps: bool) -> None:
+        for _ in range(count):
+            for way, repaired in (("with", False), ("repaired", True)):
+                wall = timed(lambda: run(made, repaired))  # noqa: B023
+                walls[way] += [round(wall, 2)] if keeps else []
+
+    both(WARM, keeps=False)
+    both(PAIRS, keeps=True)
+    for number in range(RECORDINGS):
+        with streamlint.record(folder / f"{name}.{number}.slt", root=HERE):
+            walls["recorded"] += [round(timed(lambda: run(made, False)), 2) for _ in range(RUNS)]
+        both(PAIRS, keeps=True)
+    (folder / f"{name}.walls").write_text(json.dumps([machine(), walls]))
+
+
+def measure_repairs(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"set": "repairs", "programs": {}}
+    for name in programs("repairs"):
+        subprocess.run([sys.executable, __file__, "pairs", str(folder), name], check=False)
+        if (folder / f"{name}.walls").exists():
+            found["on"], found["programs"][name] = json.loads((folder / f"{name}.walls").read_text())
+            print(name, found["programs"][name], flush=True)
+    (folder / "plain.json").write_text(json.dumps(found))
 
 
 def measure(folder: Path) -> None:
@@ -256,7 +330,7 @@ def measure(folder: Path) -> None:
     for kind in WORKERS:
         ask(kind, "loads")
     print(f"loads at {time.time() - begun:.0f} s", flush=True)
-    for name in programs():
+    for name in programs("loops"):
         if time.time() - begun > SECONDS:
             print(f"no time left for {name}", flush=True)
             continue
@@ -295,31 +369,37 @@ def pack(path: Path) -> None:
 # Estimates beside gains -------------------------------------------------------------------------------------------------------------
 
 
-def told(name: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def told(name: str, folder: Path, chosen: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is estimated of the marked lines of a program, from each of its recordings."""
     from streamlint.trace.analysis import costs_of
     from streamlint.trace.readers import kineto as from_kineto
     from streamlint.trace.readers import recorded
 
-    readers: dict[str, tuple[str, Callable[[Path], Any]]] = {
-        "kineto": (".json.gz", lambda path: from_kineto.read(path, [HERE])),
-        "recorder": (".slt", recorded.read),
+    file = file_of(chosen, name)
+    stalls = stalls_in(file)
+    readers: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
+        "kineto": (".json.gz", 1, lambda path: from_kineto.read(path, [HERE])),
+        "recorder": (".slt", RUNS if chosen == "repairs" else 1, recorded.read),
     }
-    for how, (ending, read) in readers.items():
-        path = folder / f"{key(name)}{ending}"
-        if path.exists():
-            costs = costs_of(read(path), lambda file: FILE.name if file.endswith(FILE.name) else None)
-            mine = [cost for cost in costs.costs if set(cost.place.lines) & STALLS]
-            gains = [cost.gain for cost in mine if cost.gain is not None]
-            sums = {part: round(sum(getattr(cost, part) for cost in mine) / 1e6, 2) for part in ("blocked", "idle", "avoidable")}
-            yield how, {"wall": round(costs.wall / 1e6, 1), **sums, "gain": round(sum(gains) / 1e6, 2) if gains else None}
+    for how, (ending, runs, read) in readers.items():
+        rows: list[dict[str, float]] = []
+        for path in sorted(folder.glob(f"{key(name)}*{ending}")):
+            costs = costs_of(read(path), lambda recorded: file.name if recorded.endswith(file.name) else None)
+            mine = [cost for cost in costs.costs if set(cost.place.lines) & stalls]
+            sums = {part: sum(getattr(cost, part) or 0 for cost in mine) for part in ("blocked", "idle", "avoidable", "gain")}
+            rows.append({part: time / 1e6 / runs for part, time in {"wall": costs.wall, **sums}.items()})
+        if rows:
+            yield how, {part: round(statistics.mean(row[part] for row in rows), 2) for part in rows[0]}
 
 
-def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str, Any]:
+def compared(name: str, folder: Path, chosen: str, walls: dict[str, list[float]]) -> dict[str, Any]:
     before, after = (statistics.median(walls[way]) for way in ("with", "repaired"))
-    row: dict[str, Any] = {"with": before, "repaired": after, "gain": round(before - after, 2)}
+    gain = statistics.median(one - other for one, other in zip(walls["with"], walls["repaired"], strict=True))
+    row: dict[str, Any] = {"with": before, "repaired": after, "gain": round(gain, 2)}
+    if "recorded" in walls:
+        row["recorded"] = statistics.median(walls["recorded"])
     try:
-        row.update(told(name, folder))
+        row.update(told(name, folder, chosen))
     except Exception:
         print(name, traceback.format_exc(limit=-3), file=sys.stderr)
     return row
@@ -328,29 +408,32 @@ def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str
 def tell(folder: Path) -> dict[str, Any]:
     """The estimates of a measurement beside its gains, also as a table on standard error."""
     said = json.loads((folder / "plain.json").read_text())
+    chosen = said.get("set", "loops")
     with ProcessPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        rows = [(name, pool.submit(compared, name, folder, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
+        rows = [(name, pool.submit(compared, name, folder, chosen, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
         found = {name: row.result() for name, row in rows}
     for name, row in found.items():
         print(f"{name:24} with {row['with']:7.1f} repaired {row['repaired']:7.1f} gain {row['gain']:6.1f}", file=sys.stderr)
         for how in ("kineto", "recorder"):
             if one := row.get(how):
-                ratio = f"{one['gain'] / row['gain']:5.2f}" if one["gain"] is not None and row["gain"] > 0 else "    -"
+                ratio = f"{one['gain'] / row['gain']:5.2f}" if row["gain"] > 0 else "    -"
                 print(f"    {how:10} {ratio}  {one}", file=sys.stderr)
     more = {
         part: json.loads((folder / f"{part}.json").read_text()) for part in ("kineto", "recorder") if (folder / f"{part}.json").exists()
     }
-    return {"on": said["on"], "programs": found, "loads": {"plain": said["loads"], **more}}
+    return {"on": said["on"], "set": chosen, "programs": found, "loads": {"plain": said.get("loads"), **more}}
 
 
 def main() -> None:
-    what, folders = sys.argv[1], [Path(word) for word in sys.argv[2:]]
+    what, *words = sys.argv[1:]
     if what in WORKERS:
-        work(what, folders[0])
+        work(what, Path(words[0]))
+    elif what == "pairs":
+        pairs(Path(words[0]), words[1])
     elif what == "measure":
-        measure(folders[0])
+        (measure_repairs if "repairs" in words else measure)(Path(words[0]))
     else:
-        print(json.dumps([tell(folder) for folder in folders], indent=1))
+        print(json.dumps([tell(Path(word)) for word in words], indent=1))
 
 
 if __name__ == "__main__":

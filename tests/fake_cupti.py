@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import struct
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 API = struct.Struct("<IIQQIIII")
@@ -24,6 +28,8 @@ class FakeLibrary:
         self.time = 1_000
         self.told: set[tuple[int, int]] = set()
         self.ended = False
+        self.enabled: set[int] = set()
+        self.cuptiGetTimestamp = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64))(self._now)  # compiled code calls it, too
         self._buffer, self._used = 0, 0
         self._texts = {name: ctypes.create_string_buffer(name) for named in NAMES.values() for name in named.values()}
         self.kernel = ctypes.create_string_buffer(b"add_kernel")
@@ -33,9 +39,8 @@ class FakeLibrary:
         version._obj.value = 28
         return 0
 
-    def cuptiGetTimestamp(self, time: Any) -> int:
-        self.time += 10
-        time._obj.value = self.time
+    def _now(self, time: Any) -> int:
+        time[0] = self.time
         return 0
 
     def cuptiGetCallbackName(self, domain: int, number: int, name: Any) -> int:
@@ -52,14 +57,21 @@ class FakeLibrary:
         self.told.add((domain, number))
         return 0
 
+    def cuptiActivitySetAttribute(self, _attribute: int, _size: object, _value: object) -> int:
+        return 0
+
     def cuptiSetThreadIdType(self, _kind: int) -> int:
         return 0
 
-    def cuptiActivityEnable(self, _kind: int) -> int:
+    def cuptiActivityEnable(self, kind: int) -> int:
+        self.enabled.add(kind)
+        return 0
+
+    def cuptiActivityDisable(self, kind: int) -> int:
+        self.enabled.discard(kind)
         return 0
 
     cuptiActivityEnableDriverApi = cuptiActivityEnableRuntimeApi = lambda _self, _number, _enable: 0
-    cuptiActivityDisable = cuptiActivityEnable
 
     def cuptiActivityRegisterCallbacks(self, requested: Any, completed: Any) -> int:
         self._requested, self._completed = requested, completed
@@ -75,16 +87,22 @@ class FakeLibrary:
         self.ended = True
         return 0
 
-    def calls_back(self, domain: int, number: int, correlation: int, second: int = 0) -> None:
-        """The beginning and the end of a call, on this thread."""
-        if (domain, number) not in self.told:
-            return
+    @contextlib.contextmanager
+    def call(self, domain: int, number: int, correlation: int, start: int, end: int, second: int = 0) -> Iterator[None]:
+        """A call on this thread, and what happens in it."""
         parameters = (ctypes.c_uint64 * 4)(0, second)
         data = (ctypes.c_uint32 * 18)()
-        for site in (0, 1):
-            data[0], data[16] = site, correlation
-            struct.pack_into("<Q", data, 16, ctypes.addressof(parameters))
-            self._called(None, domain, number, data)
+        data[16] = correlation
+        struct.pack_into("<Q", data, 16, ctypes.addressof(parameters))
+        is_told = (domain, number) in self.told
+        for data[0], self.time in ((0, start), (1, end)):
+            if is_told:
+                self._called(None, domain, number, data)
+            if not data[0]:
+                yield
+        kind = 5 if domain == 2 else 4
+        if kind in self.enabled:
+            self.records(API.pack(kind, number, start, end, os.getpid(), threading.get_native_id(), correlation, 0))
 
     def records(self, *records: bytes) -> None:
         """Activity records."""
@@ -95,9 +113,6 @@ class FakeLibrary:
         for one in records:
             ctypes.memmove(self._buffer + self._used, one, len(one))
             self._used += len(one)
-
-    def called(self, domain: int, number: int, start: int, end: int, correlation: int, *, thread: int, process: int) -> bytes:
-        return API.pack(5 if domain == 2 else 4, number, start, end, process, thread, correlation, 0)
 
     def launched(self, start: int, end: int, correlation: int, stream: int = 7) -> bytes:
         record = bytearray(KERNEL9)
@@ -132,20 +147,15 @@ class _NextRecord:
         return 0
 
 
-def played(library: FakeLibrary, *, process: int, thread: int) -> None:
+def played(library: FakeLibrary) -> None:
     """A program: an allocation, an upload through the driver below the runtime, and a kernel."""
-    ours = {"process": process, "thread": thread}
-    library.calls_back(2, 20, 1, second=4096)
-    library.calls_back(2, 31, 2)
-    library.calls_back(1, 276, 3)
-    library.records(
-        library.called(2, 20, 10, 20, 1, **ours),
-        library.called(1, 276, 32, 39, 3, **ours),
-        library.called(2, 31, 30, 40, 2, **ours),
-        library.copied(33, 38, 3, 4096, (1, 3)),
-        library.called(2, 211, 50, 55, 4, **ours),
-        library.launched(60, 70, 4),
-    )
+    with library.call(2, 20, 1, 10, 20, second=4096):
+        pass
+    with library.call(2, 31, 2, 30, 40), library.call(1, 276, 3, 32, 39):
+        pass
+    with library.call(2, 211, 4, 50, 55):
+        pass
+    library.records(library.copied(33, 38, 3, 4096, (1, 3)), library.launched(60, 70, 4))
 
 
 def main() -> None:

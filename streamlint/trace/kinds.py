@@ -28,7 +28,7 @@ _KINDS = (
         ),
     ),
     (GRAPH, re.compile(r"(?:cuda|cu)(?:Graph\w+|Stream(?:Begin|End)Capture\w*)$")),
-    (LAUNCH, re.compile(r"(?:cuda|cu)Launch\w+$")),
+    (LAUNCH, re.compile(r"(?:cuda|cu)(?:Launch\w+|Memset\w*Async)$")),  # asynchronous fills never hold the host
     (COPY, re.compile(r"(?:cuda|cu)(?:Memcpy|Memset|MemsetD)\w*$")),
     (QUERY, re.compile(r"(?:cuda|cu)(?:Stream|Event)Query$")),
 )

@@ -31,6 +31,8 @@ _STAGED = 2 << 20
 """Bytes of pageable memory up to which uploads did not hold the host on an H100 with a busy stream."""
 _STAGING = 30_000
 """Nanoseconds that such an upload takes at most, beside half a nanosecond for each byte."""
+_VALUE = 64
+"""Bytes up to which a copy to the host is taken for the read of a value, which a repair leaves on the device."""
 _LONGER = 4
 """How many times as long as the shortest allocation one takes that waited for the GPU."""
 _SKEW = 5_000
@@ -60,8 +62,11 @@ class Waits:
     usual: dict[str, int] = field(default_factory=dict)  # ns that a call of a name takes without a wait
 
     def without_wait(self, call: Call) -> int:
-        """What is left of a call whose wait is removed: nothing of one that need not be made, else what such calls take."""
-        if kind_of(call.name) in (ALLOCATE, FREE, PIN, WAIT):
+        """What is left of a call whose wait is removed: nothing of one that need not be made, else what such calls take.
+
+        A few bytes that the host reads stay on the device in the repaired program: their copy need not be made.
+        """
+        if kind_of(call.name) in (ALLOCATE, FREE, PIN, WAIT) or _reads_value(call):
             return 0
         return min(call.end - call.start, self.usual.get(call.name, _CALL))
 
@@ -225,6 +230,13 @@ class _Reader:
             elif index not in self.waits.full:
                 call = calls[index]
                 wait.base = min(call.end - call.start, self.waits.usual.get(call.name, _CALL))
+
+
+def _reads_value(call: Call) -> bool:
+    """Whether a call copies a number or a few to the host, as `.item()` does."""
+    return (
+        kind_of(call.name) == COPY and 0 < call.bytes <= _VALUE and call.source == "device" and call.destination in ("pageable", "pinned")
+    )
 
 
 def _is_staged(call: Call) -> bool:

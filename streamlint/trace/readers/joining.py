@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from streamlint.trace.model import Call, Trace, Work
 
 _DAY = 86_400 * 10**9
+_SKEW = 10**6
+"""Nanoseconds by which clocks of host and GPU may differ: profilers convert one into the other, to some microseconds."""
 _MEMORY_SIDE = ("copy", "fill")
 
 
@@ -74,6 +76,16 @@ def leave_out_jumps(trace: Trace) -> None:
     trace.works = [one for one in trace.works if abs(one.start - middle) <= _DAY]
     left = before - len(trace.calls) - len(trace.works)
     trace.notes.append(f"{left} events lie more than a day from the others and were left out: a clock jumped")
+
+
+def tell_of_clocks(trace: Trace) -> None:
+    """Say how much work began long before the call that started it: the clock of the host or of the GPU jumped, so times are wrong."""
+    starts = {(call.process, call.correlation): call.start for call in trace.calls if call.correlation}
+    early = sum(starts.get((work.process, work.correlation), work.start) - work.start > _SKEW for work in trace.works)
+    if early:
+        trace.notes.append(
+            f"{early} kernels or copies begin before the calls that started them: a clock jumped, so times and costs are wrong"
+        )
 
 
 def main_threads(calls: Iterable[Call], likely: dict[int, int]) -> dict[int, int]:

@@ -27,8 +27,9 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
     for event in stream.events():
         events.take(event)
     if not events.calls and not events.works:
-        early = " up to where it was cut off" if stream.truncated else ""
-        raise StreamlintError(f"{path} has no CUDA events{early}: {HOW_TO_RECORD}")
+        if stream.truncated:
+            raise StreamlintError(f"{path} is cut off before its CUDA events, which PyTorch writes last: export or copy it anew")
+        raise StreamlintError(f"{path} has no CUDA events: {HOW_TO_RECORD}")
     trace = Trace("kineto")
     _notes_of_reading(trace, stream, events)
     trace.calls, around = joining.outermost(events.calls)

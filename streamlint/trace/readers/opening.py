@@ -8,6 +8,7 @@ from pathlib import Path
 from streamlint.support.errors import PathError, StreamlintError
 from streamlint.trace.model import Trace
 from streamlint.trace.readers import kineto, nsight, recorded
+from streamlint.trace.readers.joining import tell_of_clocks
 from streamlint.trace.recording import form
 
 Reader = Callable[[Path, Sequence[Path]], Trace]
@@ -36,11 +37,17 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
 
 
 def _file(path: Path, roots: Sequence[Path]) -> Trace:
+    trace = _reader_of(path)(path, roots)
+    tell_of_clocks(trace)
+    return trace
+
+
+def _reader_of(path: Path) -> Reader:
     with path.open("rb") as file:
         beginning = file.read(_ENOUGH)
     for start, reader in _BEGINNINGS:
         if beginning.startswith(start):
-            return reader(path, roots)
+            return reader
     if not beginning.lstrip().startswith(_JSON):
         if path.suffix in _REPORTS:
             wanted = path.with_suffix(".sqlite").name
@@ -49,7 +56,7 @@ def _file(path: Path, roots: Sequence[Path]) -> Trace:
             )
         if path.suffix in (".sqlite", ".db"):
             raise StreamlintError(f"{path} is no SQLite database: it is damaged or encrypted")
-    return kineto.read(path, roots)
+    return kineto.read
 
 
 def _folder(path: Path, roots: Sequence[Path]) -> Trace:

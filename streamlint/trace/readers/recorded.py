@@ -40,6 +40,9 @@ def read(path: Path) -> Trace:
                 _File(other, trace, without).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
+    if not trace.calls and not trace.works:
+        why = f"; {trace.notes[0]}" if trace.notes else ""
+        raise StreamlintError(f"{path} holds no call of CUDA{why}")
     if strangers:
         more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
         trace.notes.append(f"{strangers[0]}{more} beside {path.name}: of another run, left out")
@@ -95,6 +98,8 @@ class _File:
             raise StreamlintError(f"{self.path}: the recording holds no process: it was ended while it began")
         if blocks.is_cut or not self.has_ended:
             self.trace.notes.append(f"{self.path}: the recording breaks off; up to the last second of process {self.process} is missing")
+        if blocks.damaged:
+            self.trace.notes.append(f"{self.path}: {blocks.damaged} of its blocks are damaged and were left out")
         if self.skipped:
             self.trace.notes.append(f"{self.path}: {self.skipped} bytes of records could not be read")
         if self.unfinished:
@@ -127,7 +132,7 @@ class _File:
 
     def _take_stack(self, number: int, frames: list[int]) -> None:
         self.stacks[number] = len(self.trace.stacks)
-        self.trace.stacks.append(tuple(self.frames[one] for one in frames))
+        self.trace.stacks.append(tuple(self.frames[one] for one in frames if one in self.frames))  # else it stood in a damaged block
 
     def _take_thread(self, thread: int, name: str) -> None:
         self.trace.thread_names[self.process, thread] = name

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DRIVER_CALLS, RUNTIME_CALLS = 1, 2  # CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API
 _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of gettid
+_LENT_EMPTY = 5  # CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER: buffers of records are all zeros when they are lent
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
@@ -121,17 +122,21 @@ class Cupti:
         """Have the subscribed function called at the beginning and the end of a call."""
         self.library.cuptiEnableCallback(1, self.subscriber, domain, number)
 
-    def record(self, names: dict[int, dict[int, str]]) -> None:
-        """Have records made of work on the device and of all calls that take time."""
+    def record(self, names: dict[int, dict[int, str]], *, calls: bool) -> None:
+        """Have records made of work on the device, and of all calls that take time if nobody else makes them."""
         self.library.cuptiSetThreadIdType(_SYSTEM_THREADS)
+        size, empty = ctypes.c_size_t(1), ctypes.c_uint8(1)
+        self.library.cuptiActivitySetAttribute(_LENT_EMPTY, ctypes.byref(size), ctypes.byref(empty))  # older ones do not know it
         for kind in layouts.KINDS:
             self.call("cuptiActivityEnable", kind)
+        if not calls:
+            return
         without = {layouts.DRIVER: "cuptiActivityEnableDriverApi", layouts.RUNTIME: "cuptiActivityEnableRuntimeApi"}
         for kind, domain in ((layouts.DRIVER, DRIVER_CALLS), (layouts.RUNTIME, RUNTIME_CALLS)):
             self.call("cuptiActivityEnable", kind)  # single calls that are enabled instead give no records once CUDA is in use
             if self.has(without[kind]):
                 for number, name in names[domain].items():
-                    if _CHEAP.search(name):
+                    if not takes_time(name):
                         getattr(self.library, without[kind])(number, 0)
 
     def flush(self, *, forced: bool = False) -> None:
@@ -161,6 +166,11 @@ def open_cupti() -> Cupti:
         if library is not None and hasattr(library, "cuptiSubscribe"):
             return Cupti(library)
     raise StreamlintError("CUPTI is not installed: `pip install nvidia-cuda-cupti` (CUDA 12: nvidia-cuda-cupti-cu12), or set CUDA_HOME")
+
+
+def takes_time(name: str) -> bool:
+    """Whether a call (by its plain name) does more than ask or set a word."""
+    return not _CHEAP.search(name)
 
 
 def gpu_name() -> str:

@@ -80,7 +80,7 @@ def head(path: str | Path) -> dict[str, Any]:
 
 
 class Blocks:
-    """The blocks of a file, in order, and whether its end is missing.
+    """The blocks of a file, in order, whether its end is missing, and how many within are damaged.
 
     Raises StreamlintError for a file of another kind, of a later version, or that cannot be opened.
     """
@@ -88,17 +88,27 @@ class Blocks:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_cut = False
+        self.damaged = 0
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         try:
             with self.path.open("rb") as file:
                 self._begin(file)
                 while head := file.read(_HEAD.size):
-                    block = self._block(file, head)
-                    if block is None:
+                    if len(head) < _HEAD.size:
                         self.is_cut = True
                         return
-                    yield block
+                    kind, length = _HEAD.unpack(head)
+                    packed = file.read(length)
+                    if len(packed) < length:
+                        self.is_cut = True
+                        return
+                    try:
+                        data = zlib.decompress(packed)
+                    except zlib.error:
+                        self.damaged += 1
+                        continue
+                    yield kind, data
         except OSError as error:
             raise StreamlintError(f"{self.path}: {error.strerror}") from error
 
@@ -109,13 +119,3 @@ class Blocks:
         (version,) = _VERSION.unpack(start[len(MAGIC) :])
         if version > VERSION:
             raise StreamlintError(f"{self.path}: written by a later streamlint (format {version}, this one reads up to {VERSION})")
-
-    def _block(self, file: BinaryIO, head: bytes) -> tuple[bytes, bytes] | None:
-        if len(head) < _HEAD.size:
-            return None
-        kind, length = _HEAD.unpack(head)
-        packed = file.read(length)
-        try:
-            return (kind, zlib.decompress(packed)) if len(packed) == length else None
-        except zlib.error:
-            return None

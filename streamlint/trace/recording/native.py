@@ -20,7 +20,7 @@ from streamlint.trace import kinds
 from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from streamlint.trace.recording.stacks import Stacks
@@ -33,6 +33,7 @@ _ROOM = 4 << 20
 _MOST_FILLED = 512  # POOL of taps.c
 _MOST_KNOWN = 20_000
 _MOST_NAMES, _KINDS = 4096, 128  # MOST_NEW and KINDS of taps.c
+_STACK, _SIZE = 1, 2  # of taps.c
 _TAG = 7  # low bits of a pointer to a code object that a frame may set
 _STATE, _FRAME = 512, 128  # bytes in which a field is looked for
 _LONGEST_HEAD, _LONGEST_CODE = 512, 1 << 16  # bytes of a code object before its instructions, and of those
@@ -64,8 +65,10 @@ class NativeTaps:
     """The three functions, and what they have collected. Raises LookupError where Python's frames cannot be read."""
 
     takes_stack = staticmethod(kinds.may_block)
+    records_calls = True
+    """Whether the records of calls are made here, so that CUPTI need not make them."""
 
-    def __init__(self, library: Any, stacks: Stacks) -> None:
+    def __init__(self, library: Any, stacks: Stacks, clock: Any) -> None:
         self.called, self.requested, self.completed = library.tap_called, library.tap_requested, library.tap_completed
         self.meanwhile: set[int] = set()
         self._library = library
@@ -76,6 +79,8 @@ class NativeTaps:
         library.tap_take.restype = ctypes.c_uint64
         library.tap_take.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         library.tap_release.argtypes = (ctypes.c_void_p,)
+        library.tap_calls.restype = ctypes.c_uint64
+        library.tap_calls.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         self._kept = 0
         self._names = (ctypes.c_uint64 * _MOST_NAMES)()
         self._sizes, self._keeps = (ctypes.c_uint32 * _KINDS)(), (ctypes.c_uint32 * _KINDS)()
@@ -89,7 +94,7 @@ class NativeTaps:
             layout, self._start_of_code = _find(memory)
         finally:
             memory.close()
-        if not library.tap_begin((ctypes.c_int64 * 5)(*layout), *_states()):
+        if not library.tap_begin((ctypes.c_int64 * 5)(*layout), *_states(), ctypes.cast(clock, ctypes.c_void_p)):
             raise LookupError("no memory")
         self._try()
         stacks.keep_all()
@@ -98,9 +103,12 @@ class NativeTaps:
         """Take a stack here. Raises LookupError where it is not this function's."""
         data = (ctypes.c_uint64 * 9)()
         expected: list[tuple[int, int]] = []
+        self.asks(0, 0, stack=True, size=False)
         self.called(None, 0, 0, data)
         length = self._library.tap_take(self._out, _ROOM)
         values = struct.unpack_from(f"<{(length - _HEAD.size) // 8}Q", self._out, _HEAD.size) if length > _HEAD.size else ()
+        data[0] = 1
+        self.called(None, 0, 0, data)  # it ends
         seen = [(code & ~_TAG, at - (code & ~_TAG) - self._start_of_code) for code, at in zip(values[::2], values[1::2], strict=True)]
         frame = sys._getframe().f_back  # this frame itself has gone on
         while frame is not None and len(expected) < _TRIED:
@@ -109,9 +117,22 @@ class NativeTaps:
         if not expected or [one for one in seen if one in expected][: len(expected)] != expected:
             raise LookupError("the frames of Python are not where they were looked for")
 
-    def size_is_second(self, domain: int, number: int) -> None:
-        """The second argument of a call is a size: of other calls it is not read, since they may have less."""
-        self._library.tap_sized(domain, number)
+    def asks(self, domain: int, number: int, *, stack: bool, size: bool) -> None:
+        """What is kept of a call besides its record. A second argument that is no size is not read, since there may be less."""
+        self._library.tap_asked(domain, number, _STACK * stack | _SIZE * size)
+
+    def calls(self) -> Iterator[bytes]:
+        """The records of the calls that have ended since the last time, in pieces."""
+        while length := self._library.tap_calls(self._out, _ROOM):
+            yield ctypes.string_at(self._out, length)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for as long, or until there is much to take; without the GIL, which the program would have to hand over each time."""
+        self._library.tap_wait(round(seconds * 1000))
+
+    def wake(self) -> None:
+        """End :meth:`wait`, now and from now on."""
+        self._library.tap_wake(1)
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links (correlation, stack, second argument) and the buffers (address, length) collected since the last time."""
@@ -178,10 +199,10 @@ class NativeTaps:
 
     def notes(self) -> list[str]:
         """What the recording lacks, for the user."""
-        out = (ctypes.c_uint64 * 2)()
+        out = (ctypes.c_uint64 * 3)()
         self._library.tap_lost(out)
-        notes = [f"{out[0]} calls have no lines: they came faster than they were written"] if out[0] else []
-        return notes + ([f"{out[1]} buffers of records are lost: they came faster than they were written"] if out[1] else [])
+        lost = zip(out, ("calls have no lines", "buffers of records are lost", "calls are lost"), strict=True)
+        return [f"{count} {what}: they came faster than they were written" for count, what in lost if count]
 
 
 class _Memory:

@@ -13,7 +13,7 @@ from streamlint import TYPE_CHECKING, __version__
 from streamlint.support.errors import StreamlintError
 from streamlint.trace import kinds
 from streamlint.trace.recording import form, layouts, sessions
-from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
+from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti, takes_time
 from streamlint.trace.recording.native import NativeTaps, compiled
 from streamlint.trace.recording.output import Output
 from streamlint.trace.recording.stacks import Stacks
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from streamlint.trace.recording.cupti import Cupti
     from streamlint.trace.recording.sessions import Session
 
-TURN = 0.05  # seconds between two looks at what was collected: the ring holds 8,192 stacks
-FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
+FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished, and all is written; earlier where much was collected
 _TOGETHER = 8  # buffers of records in one block
 _DEEPEST = 128  # characters of a thread's name
 
@@ -41,7 +40,7 @@ class Recorder:
         self.output = os.path.abspath(output)
         self.session = session or sessions.own()
         self.stacks = Stacks(root)
-        self.taps = taps_for(self.stacks)
+        self.taps = taps_for(self.stacks, cupti)
         self.process = os.getpid()
         self._cupti = cupti
         self._file: io.FileIO | None = None
@@ -49,7 +48,7 @@ class Recorder:
         self._threads: dict[int, str] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
-        self._asked = 0.0
+        self._asked = time.monotonic()
         self._running = False
         self._rank: int | None = None
 
@@ -68,10 +67,10 @@ class Recorder:
             raise
         for domain, named in names.items():
             for number, name in named.items():
-                if self.taps.takes_stack(name):
+                stack = self.taps.takes_stack(name)
+                if stack or (self.taps.records_calls and takes_time(name)):
+                    self.taps.asks(domain, number, stack=stack, size=kinds.takes_size(name))
                     cupti.tell(domain, number)
-                    if kinds.takes_size(name):
-                        self.taps.size_is_second(domain, number)
         self._rows += [["names", domain, named] for domain, named in names.items()]
         self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
         os.register_at_fork(after_in_child=self._forked)
@@ -83,7 +82,7 @@ class Recorder:
         output = Output(self.output, self.session, self.process)
         try:
             self._cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
-            self._cupti.record(names)
+            self._cupti.record(names, calls=not self.taps.records_calls)
         except BaseException:
             output.discard()
             raise
@@ -114,6 +113,7 @@ class Recorder:
             return
         self._running = False
         self._end.set()
+        self.taps.wake()
         self._thread.join()
         self._cupti.flush(forced=True)
         self._turn()
@@ -136,7 +136,8 @@ class Recorder:
             self._file = None
 
     def _work(self) -> None:
-        while not self._end.wait(TURN):
+        while not self._end.is_set():
+            self.taps.wait(max(self._asked + FLUSH - time.monotonic(), 0.0))
             if time.monotonic() - self._asked >= FLUSH:
                 self._cupti.flush()
                 self._asked = time.monotonic()
@@ -145,7 +146,7 @@ class Recorder:
     def _turn(self) -> None:
         """Write what was collected: rows first, which the blocks after them need."""
         links, filled = self.taps.take()
-        records = [self._read(address, length) for address, length in filled]
+        records = [*self.taps.calls(), *(self._read(address, length) for address, length in filled)]
         self._name_threads(links)
         self._name_rank()
         rows, self._rows = self._rows, []
@@ -208,10 +209,10 @@ def _rank() -> int | None:
     return int(rank) if rank.isdecimal() else None
 
 
-def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
+def taps_for(stacks: Stacks, cupti: Cupti) -> NativeTaps | PythonTaps:
     """The callbacks: compiled ones, or those in Python where they cannot be compiled or loaded, or Python's frames cannot be read."""
     try:
-        return NativeTaps(compiled(), stacks)
+        return NativeTaps(compiled(), stacks, cupti.library.cuptiGetTimestamp)
     except LookupError as error:
         return PythonTaps(stacks, str(error))
 

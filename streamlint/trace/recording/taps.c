@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256, CALLS = 2048 };
@@ -45,20 +46,60 @@ static _Atomic uint64_t head, tail, lost;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *spare[POOL];
 static struct { uint8_t *data; uint64_t length; } filled[POOL];
-static unsigned spares, fulls;
+static unsigned spares;
+static _Atomic unsigned fulls;
 static _Atomic uint64_t dropped;
 static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
 static uint32_t named;
 
+static _Atomic int woken; /* the thread that collects is not to wait */
+enum { LOOK = 10 }; /* milliseconds between two looks at how much there is to collect */
+
 static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
 
-static uint8_t sized[4][CALLS]; /* whether the second argument of a call is a size; by domain and number */
+enum { STACK = 1, SIZE = 2 };
+static uint8_t asked[4][CALLS]; /* whether a call's stack is taken, and whether its second argument is a size; by domain and number */
 
-/* The second argument of a call is a size. */
-void tap_sized(uint32_t domain, uint32_t number)
+/* What is kept of a call besides its record. */
+void tap_asked(uint32_t domain, uint32_t number, uint32_t what)
 {
-    sized[domain & 3][number % CALLS] = 1;
+    asked[domain & 3][number % CALLS] = (uint8_t)what;
+}
+
+/* Records of calls are made here: those of CUPTI take three times as long. */
+enum { DRIVER = 4, RUNTIME = 5, ENDED = 1 << 16, DEEP = 8 };
+struct api { /* CUpti_ActivityAPI */
+    uint32_t kind, number;
+    uint64_t start, end;
+    uint32_t process, thread, correlation, status;
+};
+struct ended {
+    _Atomic uint64_t ready; /* the turn of the ring in which it was filled */
+    struct api record;
+};
+struct open_call { /* that has begun in this thread */
+    uint64_t start;
+    uint32_t correlation, has_stack;
+};
+static struct ended *ended;
+static _Atomic uint64_t calls_head, calls_tail, calls_lost;
+static uint32_t (*get_time)(uint64_t *);
+static __thread struct open_call open_calls[DEEP];
+static __thread uint32_t depth, thread;
+
+static uint64_t clock_of_records(void)
+{
+    uint64_t time = 0;
+    get_time(&time);
+    return time;
+}
+
+static uint32_t own_thread(void)
+{
+    if (!thread)
+        thread = (uint32_t)syscall(SYS_gettid);
+    return thread;
 }
 
 static void in_child(void)
@@ -68,7 +109,7 @@ static void in_child(void)
 }
 
 /* Take memory, and note where things are. Returns 0 where there is no memory, or the layout is absurd. */
-int tap_begin(const struct layout *given, void *state_function, void *main_thread_state)
+int tap_begin(const struct layout *given, void *state_function, void *main_thread_state, void *time_function)
 {
     at = *given;
     span = 8 + (size_t)(at.code > at.instruction ? at.code : at.instruction);
@@ -78,10 +119,11 @@ int tap_begin(const struct layout *given, void *state_function, void *main_threa
         return 0;
     this_state = (void *(*)(void))state_function;
     main_state = main_thread_state;
+    get_time = (uint32_t (*)(uint64_t *))time_function;
     process = getpid();
-    if (!ring)
-        ring = calloc(SLOTS, sizeof *ring);
-    return ring != NULL && !pthread_atfork(NULL, NULL, in_child);
+    ring = calloc(SLOTS, sizeof *ring);
+    ended = calloc(ENDED, sizeof *ended);
+    return ring && ended && !pthread_atfork(NULL, NULL, in_child);
 }
 
 struct page {
@@ -143,16 +185,11 @@ static uint32_t walk(uint64_t *frames, char *state, int (*get)(struct page *, vo
     return count;
 }
 
-/* A call begins or ends: CUpti_CallbackFunc. */
-void tap_called(void *argument, int domain, uint32_t number, const char *data)
+static void take_stack(uint32_t correlation, uint64_t word)
 {
     uint64_t turn = atomic_load(&head);
     struct entry *one;
     char *state;
-    const uint64_t *parameters;
-    (void)argument;
-    if (forked || *(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
-        return;
     do {
         if (turn - atomic_load(&tail) >= SLOTS) {
             atomic_fetch_add(&lost, 1);
@@ -160,16 +197,87 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
         }
     } while (!atomic_compare_exchange_weak(&head, &turn, turn + 1));
     one = &ring[turn % SLOTS];
-    one->correlation = *(const uint32_t *)(data + 64);
-    memcpy(&parameters, data + 16, sizeof parameters);
-    one->word = parameters && sized[domain & 3][number % CALLS] ? parameters[1] : 0; /* else there may be less than two */
-    one->thread = (uint32_t)syscall(SYS_gettid);
+    one->correlation = correlation;
+    one->word = word;
+    one->thread = own_thread();
     state = this_state();
     one->count = state ? walk(one->frames, state, read_own) : 0;
     one->meanwhile = !one->count;
     if (one->meanwhile && main_state)
         one->count = walk(one->frames, main_state, read_foreign);
     atomic_store_explicit(&one->ready, turn + 1, memory_order_release);
+}
+
+/* A call has ended: its record, as CUPTI would make it. */
+static void keep(int domain, uint32_t number, const char *data, const struct open_call *call, uint64_t end)
+{
+    uint64_t turn = atomic_load(&calls_head);
+    struct ended *one;
+    const uint32_t *status;
+    do {
+        if (turn - atomic_load(&calls_tail) >= ENDED) {
+            atomic_fetch_add(&calls_lost, 1);
+            return;
+        }
+    } while (!atomic_compare_exchange_weak(&calls_head, &turn, turn + 1));
+    one = &ended[turn % ENDED];
+    memcpy(&status, data + 24, sizeof status);
+    one->record = (struct api){domain == 2 ? RUNTIME : DRIVER, number, call->start, end, (uint32_t)process, own_thread(),
+                               call->correlation, status ? *status : 0};
+    atomic_store_explicit(&one->ready, turn + 1, memory_order_release);
+}
+
+/* A call begins or ends: CUpti_CallbackFunc.
+ *
+ * Of calls within others, as of the driver's within the runtime's, the outermost is kept; others if they have a number of their own, by which
+ * their work is known.
+ */
+void tap_called(void *argument, int domain, uint32_t number, const char *data)
+{
+    const uint64_t *parameters;
+    struct open_call *mine;
+    uint8_t asks = asked[domain & 3][number % CALLS];
+    (void)argument;
+    if (forked)
+        return;
+    if (*(const int32_t *)data != 0) { /* callbackSite: CUPTI_API_EXIT */
+        uint64_t end = clock_of_records();
+        if (depth && --depth < DEEP && domain && (!depth || open_calls[depth].correlation != open_calls[depth - 1].correlation))
+            keep(domain, number, data, &open_calls[depth], end);
+        return;
+    }
+    if (depth >= DEEP) {
+        depth++;
+        return;
+    }
+    mine = &open_calls[depth++];
+    mine->correlation = *(const uint32_t *)(data + 64);
+    mine->has_stack = depth > 1 && mine[-1].has_stack && mine[-1].correlation == mine->correlation;
+    if (asks & STACK && !mine->has_stack) {
+        memcpy(&parameters, data + 16, sizeof parameters);
+        take_stack(mine->correlation, parameters && asks & SIZE ? parameters[1] : 0); /* else there may be less than two */
+        mine->has_stack = 1;
+    }
+    mine->start = clock_of_records();
+}
+
+/* Wait until there is much to collect, the time is over, or tap_wake was called. Takes no GIL, so a program that has it goes on. */
+void tap_wait(uint32_t milliseconds)
+{
+    const struct timespec look = {0, LOOK * 1000000};
+    uint32_t waited;
+    for (waited = 0; waited < milliseconds && !atomic_load(&woken); waited += LOOK) {
+        if (atomic_load(&head) - atomic_load(&tail) > SLOTS / 4 || atomic_load(&fulls) > POOL / 4 ||
+            atomic_load(&calls_head) - atomic_load(&calls_tail) > ENDED / 4)
+            return;
+        nanosleep(&look, NULL);
+    }
+}
+
+/* Whether tap_wait is to return at once. */
+void tap_wake(int wakes)
+{
+    atomic_store(&woken, wakes);
 }
 
 /* Copy what was collected: correlation, thread, count, meanwhile, word, frames. Returns the bytes written. One thread calls it. */
@@ -192,14 +300,29 @@ uint64_t tap_take(char *out, uint64_t room)
     return used;
 }
 
+/* Copy the records of calls that have ended. Returns the bytes written. One thread calls it. */
+uint64_t tap_calls(char *out, uint64_t room)
+{
+    uint64_t used = 0, turn = atomic_load(&calls_tail);
+    for (; used + sizeof(struct api) <= room; turn++) {
+        struct ended *one = &ended[turn % ENDED];
+        if (atomic_load_explicit(&one->ready, memory_order_acquire) != turn + 1)
+            break;
+        memcpy(out + used, &one->record, sizeof(struct api));
+        used += sizeof(struct api);
+        atomic_store(&calls_tail, turn + 1);
+    }
+    return used;
+}
+
 /* CUPTI needs room for records: CUpti_BuffersCallbackRequestFunc. */
 void tap_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
     pthread_mutex_lock(&lock);
     *buffer = spares ? spare[--spares] : NULL;
     pthread_mutex_unlock(&lock);
-    if (!*buffer && posix_memalign((void **)buffer, 8, BUFFER))
-        *buffer = NULL;
+    if (!*buffer && !posix_memalign((void **)buffer, 8, BUFFER))
+        memset(*buffer, 0, BUFFER);
     *size = *buffer ? BUFFER : 0;
     *most = 0;
 }
@@ -272,9 +395,10 @@ uint64_t tap_pack(const uint8_t *data, const uint64_t span[2], const uint32_t *s
     return offset;
 }
 
-/* A buffer has been read: it is lent again. */
+/* A buffer has been read: it is lent again. CUPTI wants it empty, and would make it so in the thread of the program. */
 void tap_release(uint8_t *buffer)
 {
+    memset(buffer, 0, BUFFER);
     pthread_mutex_lock(&lock);
     if (spares < 16) {
         spare[spares++] = buffer;
@@ -284,9 +408,10 @@ void tap_release(uint8_t *buffer)
     free(buffer);
 }
 
-/* Calls whose stacks, and buffers whose records, found no room. */
-void tap_lost(uint64_t out[2])
+/* Calls whose stacks, buffers whose records, and calls whose records found no room. */
+void tap_lost(uint64_t out[3])
 {
+    out[2] = atomic_load(&calls_lost);
     out[0] = atomic_load(&lost);
     out[1] = atomic_load(&dropped);
 }

@@ -18,12 +18,13 @@ from streamlint.trace import kinds
 from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from streamlint.trace.recording.stacks import Stacks
 
 BUFFER = 1 << 20  # bytes: about 8,000 records
+_MOST = 0.1  # seconds between two looks at what was collected
 ALIGNMENT = 8  # of a buffer, as CUPTI asks
 _SITE, _CORRELATION = 0, 16  # of CUpti_CallbackData, in units of four bytes
 _KIND = struct.Struct("<I")  # of a record
@@ -35,6 +36,8 @@ _COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_v
 class PythonTaps:
     """The three functions, and what they have collected."""
 
+    records_calls = False
+
     def __init__(self, stacks: Stacks, reason: str) -> None:
         self._reason = reason  # why the compiled callbacks are not there
         self.links: list[tuple[int, int, int]] = []  # correlation of a call, its stack, 0
@@ -44,6 +47,7 @@ class PythonTaps:
         self._spare: list[Any] = []
         self._stacks = stacks
         self._process = os.getpid()
+        self._woken = threading.Event()
         self._sizes: dict[int, int] = {}
         self._names: set[int] = set()
         self.called = _CALLED(self._called)
@@ -59,8 +63,12 @@ class PythonTaps:
         """What the recording lacks, for the user."""
         return [f"calls that allocate or free memory have no lines: {self._reason}"]
 
-    def size_is_second(self, domain: int, number: int) -> None:
-        """Sizes are those of allocations, which are not called back here."""
+    def asks(self, domain: int, number: int, *, stack: bool, size: bool) -> None:
+        """What is kept of a call; sizes are those of allocations, which are not called back here."""
+
+    def calls(self) -> Iterator[bytes]:
+        """Records of calls: CUPTI makes them."""
+        return iter(())
 
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
         if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing
@@ -105,7 +113,16 @@ class PythonTaps:
         """A buffer has been written: it can be reused."""
         room = self._lent.pop(address, None)
         if room is not None:  # else an earlier recording lent it
+            ctypes.memset(address, 0, BUFFER)  # CUPTI wants it empty
             self._spare.append(room)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for as long: less than `NativeTaps.wait` may, since nothing says how much there is to take."""
+        self._woken.wait(min(seconds, _MOST))
+
+    def wake(self) -> None:
+        """End :meth:`wait`, now and from now on."""
+        self._woken.set()
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links and the buffers collected since the last time."""

@@ -270,3 +270,14 @@ def test_calls_that_took_no_time_have_a_gain() -> None:
     trace.sort()
     found = costs_of(trace, lambda file: file).costs
     assert [(cost.call, cost.blocked, cost.gain) for cost in found] == [("cudaFree", 0, 0), ("cudaEventSynchronize", 0, 0)]
+
+
+@pytest.mark.parametrize(("count", "is_value"), [(8, True), (4096, False)])
+def test_a_value_that_stays_on_the_device_is_not_copied(count: int, is_value: bool) -> None:
+    """`.item()` copies 8 bytes, then waits: with the wait the copy goes. A larger one is still made."""
+    trace = played("host 200; launch 5; @5 fetch; @5 wait; host 100;" * 20)
+    for call in trace.calls:
+        if call.name.startswith("cudaMemcpy"):
+            call.bytes, call.source, call.destination = count, "device", "pinned"
+            call.start -= 30 * US
+    assert ((gain(costs(trace), 5) or 0) >= 20 * 30 * US) == is_value

@@ -165,7 +165,7 @@ REFUSED = {
     '{"traceEvents": []}': f"{{path}} has no CUDA events: {HOW}",
     "[]": f"{{path}} has no CUDA events: {HOW}",
     '[{"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 1, "dur": 2}, 7, "x", null]': f"{{path}} has no CUDA events: {HOW}",
-    '{"traceEvents": [{"ph": "X", "na': f"{{path}} has no CUDA events up to where it was cut off: {HOW}",
+    '{"traceEvents": [{"ph": "X", "na': "{path} is cut off before its CUDA events, which PyTorch writes last: export or copy it anew",
 }
 
 

@@ -61,6 +61,15 @@ def test_one_process_number_on_two_machines_is_two_processes(tmp_path: Path, pro
     assert processes[1] > 1
 
 
+def test_work_before_its_call_is_told(tmp_path: Path) -> None:
+    for start, notes in ((9_500, 0), (8_000, 1)):
+        call = span("cuda_runtime", "cudaLaunchKernel", 10_000, 5, correlation=1)
+        work = span("kernel", "add", start, 5, process=0, thread=7, correlation=1, stream=7, device=0)
+        trace = read(put(tmp_path, "run.json", [call, work]), [])
+        told = "1 kernels or copies begin before the calls that started them: a clock jumped, so times and costs are wrong"
+        assert trace.notes.count(told) == notes
+
+
 def test_what_cannot_be_read_of_a_folder_is_told(tmp_path: Path, program: Path) -> None:
     folder = tmp_path / "run"
     put(folder, "a.json", rank(10))

@@ -80,6 +80,13 @@ def test_another_run_beside_it_is_left_out(tmp_path: Path, session: str) -> None
         assert trace.notes == [f"{note} beside run.slt: of another run, left out"]
 
 
+def test_a_recording_without_calls_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.slt", [], [], [])
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(StreamlintError, match=r"holds no call of CUDA; .* the recording breaks off"):
+        read(path)
+
+
 def test_a_file_without_a_process(tmp_path: Path) -> None:
     with (tmp_path / "run.slt").open("wb") as file:
         form.begin(file)

@@ -50,14 +50,15 @@ def test_the_head_says_whose_the_file_is(tmp_path: Path) -> None:
     assert form.head(path) == {}
 
 
-def test_damage_ends_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at", "kept"), [(-3, BLOCKS[:1]), (30, BLOCKS[1:])])
+def test_a_damaged_block_is_left_out(tmp_path: Path, at: int, kept: list[tuple[bytes, bytes]]) -> None:
     path = written(tmp_path / "run.slt")
     data = bytearray(path.read_bytes())
-    data[-3] ^= 1
+    data[at] ^= 1
     path.write_bytes(data)
     blocks = form.Blocks(path)
-    assert list(blocks) == BLOCKS[:1]
-    assert blocks.is_cut
+    assert list(blocks) == kept
+    assert (blocks.damaged, blocks.is_cut) == (1, False)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,7 @@ from streamlint.trace.recording import cupti, run
 
 ROOT = Path(__file__).parents[3]
 PATHS = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
-PLAYED = (
-    "import os, sys\nfrom fake_cupti import played\nplayed(sys.modules['fake_cupti_library'], process=os.getpid(), thread=os.getpid())\n"
-)
+PLAYED = "import os, sys\nfrom fake_cupti import played\nplayed(sys.modules['fake_cupti_library'])\n"
 
 
 def begun(folder: Path, body: str, *arguments: str, fake: bool = True) -> subprocess.Popen[str]:

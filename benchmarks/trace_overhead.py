@@ -1,0 +1,103 @@
+"""What the recorder of `streamlint trace` costs: a training step of about 2,000 calls, recorded and not, in turns in one process.
+
+    python benchmarks/trace_overhead.py [SECONDS] > overhead.json     (needs a GPU and PyTorch)
+
+The speed of a host changes by the second, so each pair stands alone, and the median of their quotients is what counts.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+import streamlint
+from streamlint.trace.readers import recorded
+
+STEPS, WARM = 8, 2  # of each half of a pair
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.all, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        count, length, width = x.shape
+        parts = self.all(self.before(x)).view(count, length, 3, 4, width // 4).permute(2, 0, 3, 1, 4)
+        seen = nn.functional.scaled_dot_product_attention(*parts)
+        x = x + self.out(seen.transpose(1, 2).reshape(count, length, width))
+        return x + self.wide(self.after(x))
+
+
+def training() -> Callable[[], float]:
+    """A step of a transformer of 40 layers, small enough for the host to be what takes the time; it gives the milliseconds it took."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(1000, 256), *(Block(256) for _ in range(40)), nn.Linear(256, 1000)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, foreach=True)
+    tokens = torch.randint(0, 1000, (8, 128), device="cuda")
+
+    def step() -> float:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        loss.item()
+        return (time.perf_counter() - start) * 1000
+
+    return step
+
+
+def half(step: Callable[[], float]) -> float:
+    for _ in range(WARM):
+        step()
+    return statistics.median(step() for _ in range(STEPS))
+
+
+def measured(seconds: float) -> dict[str, Any]:
+    step = training()
+    for _ in range(10):
+        step()
+    pairs: list[tuple[float, float]] = []
+    until = time.perf_counter() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.slt"
+        while time.perf_counter() < until:
+            plain = half(step) if len(pairs) % 2 else 0.0
+            with streamlint.record(path, root=Path(__file__).parent):
+                with_recorder = half(step)
+            pairs.append((plain or half(step), with_recorder))
+        calls = len(recorded.read(path).calls) / (STEPS + WARM)
+    more = [other / one - 1 for one, other in pairs]
+    lower, middle, upper = statistics.quantiles(more, n=4)
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    return {
+        "on": {
+            "gpu": torch.cuda.get_device_name(),
+            "driver": driver.stdout.strip(),
+            "date": time.strftime("%Y-%m-%d"),
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+        },
+        "calls of a step": round(calls),
+        "longer": {"median": round(middle, 3), "quartiles": [round(lower, 3), round(upper, 3)]},
+        "milliseconds, plain and recorded": [[round(one, 1) for one in pair] for pair in pairs],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(float(sys.argv[1]) if sys.argv[1:] else 40.0), indent=1))
