@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, MutableMapping
 
+from streamlint.findings.grounds import Grounds
 from streamlint.support.records import field, record
 
 
@@ -150,6 +151,7 @@ class Finding:
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it reports, which get no finding of their own
     shown: bool = True  # that it costs or breaks something here; else it only may, and is reported on request
+    grounds: Grounds | None = field(default=None, hash=False)  # what it rests on, where that is known
 
     @property
     def known(self) -> Facts:

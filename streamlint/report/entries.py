@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
+from streamlint.findings.grounds import as_grounds
 from streamlint.report import View
 from streamlint.support.addresses import RULES
 from streamlint.triage.fingerprint import Statements, with_fingerprints
@@ -89,6 +90,7 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
         "help": finding.help,
         "fix": _fix(finding.fix, view) if finding.fix else None,
         "facts": dict(finding.facts),
+        "grounds": dict(as_grounds(finding.grounds)) if finding.grounds is not None else None,
         "related": list(finding.related),
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),
