@@ -107,7 +107,7 @@ COVERAGE = Form(_is_coverage, to=_to_coverage)
 SPAN = _record(Span, _TEXT, *[_NUMBER] * 4)
 _FIX = _record(Fix, _TEXT, _many(_record(Edit, _TEXT, SPAN)), _among("safe", "unsafe", "display"))
 FIX = _maybe(_FIX)
-_GROUNDS = _record(Grounds, _FLAG, *[_COUNT] * 7, *[_FLAG] * 3, *[_TEXT] * 3, _FLAG, _TEXT)
+_GROUNDS = _record(Grounds, _FLAG, *[_COUNT] * 6, *[_FLAG] * 3, *[_TEXT] * 4)
 GROUNDS = _maybe(_GROUNDS)
 PROBLEM = _record(Problem, _TEXT, _TEXT, _NUMBER, _NUMBER, _FLAG, _FLAG)
 FINDING = _record(

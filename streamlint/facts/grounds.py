@@ -1,4 +1,4 @@
-"""Collects what findings rest on: asked of the facts of the program once all rules have found what they find, so that it changes nothing."""
+"""Collects what findings rest on: asked of the facts of the program once all rules have found what they do, so that it changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site, Unknown
+from streamlint.facts.objects import Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.unused import Unused
 from streamlint.findings import Finding, Span
@@ -51,25 +51,21 @@ class GroundsFinder:
             return None
         steps = [one for step in finding.trail if (one := self._site(step.span)) is not None and one != site]
         calls = [one for one in steps if self._enters(one)]
-        way = list(dict.fromkeys((site.function, *(one.function for one in calls))))
-        values = self._values(site)
-        held = [value for value in values if isinstance(value, Memory)]
+        reasons = {value.evidence for value in self._values(site) if isinstance(value, Memory)}
         return Grounds(
             is_cpp=site.function.is_cpp,
             calls=_cut(len(calls)),
             files=_cut(len({step.span.file for step in finding.trail} - {finding.span.file})),
             guards=_cut(sum(_guards(one) for one in (site, *calls))),
             loops=_cut(_loops(site)),
-            unknown=_cut(sum(len(self.graph.calls(one).unknown) for one in way)),
+            unknown=_cut(sum(map(self._unknown, (site, *calls)))),
             beside=_cut(len(finding.trail) - len(calls)),
-            callers=_cut(len({caller for caller, _ in self.facts.call_places(site.function)} - {site.function})),
-            is_reached=self._is_reached(way[-1] if len(way) > 1 else site.function),
+            is_reached=self._is_reached(calls[0].function if calls else site.function),
             is_made=self._is_made(site.function),
             is_imported=not site.function.is_cpp and any(True for _ in self._unused.importers(site.function.unit)),
             before=self._nearest(site, site.function.ahead(site.instruction)),
             after=self._nearest(site, _behind(site)),
-            device=next((reason for reason in _REASONS if any(one.evidence == reason for one in held)), held[0].evidence if held else ""),
-            is_presumed=not held or any(isinstance(value, Unknown) for value in values),
+            device=next((reason for reason in _REASONS if reason in reasons), min(reasons, default="")),
             round=does,
         )
 
@@ -80,11 +76,13 @@ class GroundsFinder:
         if unit is None:
             return None
         if unit not in self._places:
-            self._places[unit] = found = {}
+            found: dict[tuple[int, int, int, int], Site] = {}
+            self._places[unit] = found
             for function in unit.functions:
                 for one in function.code.instructions():
-                    if one[1] >= 0 and (one[0] in _CALLING or function.code.at(one[1]) not in found):
-                        found.setdefault(function.code.at(one[1]), Site(function, one))
+                    known = found.get(at := function.code.at(one[1]))
+                    if known is None or (known.instruction[0] not in _CALLING and one[0] in _CALLING):
+                        found[at] = Site(function, one)
         return self._places[unit].get(span.at)
 
     def _enters(self, site: Site) -> bool:
@@ -92,7 +90,7 @@ class GroundsFinder:
             return False
         return any(edge.is_followed for edge in self.graph.of_call(site.function, site.instruction).edges)
 
-    def _values(self, site: Site) -> list[object]:
+    def _values(self, site: Site) -> list[Object]:
         registers = [register for register in op.reads(site.instruction) if register >= 0]
         return [value for register in registers for value in self.facts.values(site.function, register).values]
 
@@ -120,6 +118,11 @@ class GroundsFinder:
         return any(self.facts.construction_places(one) for one in self.facts.hierarchy.cone(owner) or [owner])
 
     # --- what stands beside it
+
+    def _unknown(self, site: Site) -> int:
+        """The unknown calls of the outermost loop around a place, else of its function."""
+        within, homes = _around(site), site.function.blocks
+        return sum(homes[one] in within for one in self.graph.calls(site.function).unknown)
 
     def _nearest(self, site: Site, others: Iterable[Instruction]) -> str:
         known = defaultdict(list)
@@ -151,8 +154,7 @@ def _guards(site: Site) -> int:
     function, graph = site.function, site.function.control
     home = function.blocks[site.instruction]
     around = [loop for loop in graph.loops if home in loop.body]
-    within = around[0].body if around else frozenset(graph.order)
-    found, waiting = set[int](), [home]
+    within, found, waiting = _around(site), set[int](), [home]
     while waiting:
         for block, _ in graph.controlled_by[waiting.pop()]:
             ends = any(block in loop.body and any(block == last for last, _ in loop.exits) for loop in around)
@@ -161,6 +163,12 @@ def _guards(site: Site) -> int:
                 found.add(block)
                 waiting.append(block)
     return len(found)
+
+
+def _around(site: Site) -> frozenset[int]:
+    """The blocks of the outermost loop around a place, else of its function."""
+    graph, home = site.function.control, site.function.blocks[site.instruction]
+    return next((loop.body for loop in graph.loops if home in loop.body), frozenset(graph.order))
 
 
 def _loops(site: Site) -> int:

@@ -41,6 +41,10 @@ _SEVERITY = {
 }
 
 
+LEVELS = ("low", "medium", "high")
+"""How sure a finding is, from the least sure on."""
+
+
 # Code that was not read, and declarations that are wrong, are more than a question of portability.
 _OWN_SEVERITY = {"SL000": Severity.WARNING, "SL901": Severity.WARNING}
 
@@ -221,6 +225,7 @@ class Report:
     texts: MutableMapping[str, str] = field(default_factory=dict)  # source of files that findings show
     baseline: str = ""  # the baseline that was held against the findings
     baselined: list[Finding] = field(default_factory=list)  # what it hides
+    unsure: int = 0  # findings that are less sure than the settings ask for, and are left out
     remarks: list[str] = field(default_factory=list)  # what else the user should know
     linted: list[str] = field(default_factory=list)  # the files that were looked at, in order
     built: list[list[object]] = field(default_factory=list)  # what build files said: path, question, answer

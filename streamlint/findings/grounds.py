@@ -17,16 +17,14 @@ class Grounds:
     files: int = 0  # of the trail, beside that of the place
     guards: int = 0  # branches that decide whether the place, or a call that leads to it, runs
     loops: int = 0  # around the place in its function
-    unknown: int = 0  # calls in the functions of the trail of which nobody knows what they call
+    unknown: int = 0  # calls around the place, and around those that lead to it, of which nobody knows what they call
     beside: int = 0  # further places of the trail
-    callers: int = 0  # functions that call the one of the place
     is_reached: bool = False  # the body of a file leads there by known calls
     is_made: bool = True  # of a method: the program makes objects of the class, or of one below it
     is_imported: bool = False  # another file imports the file
     before: str = ""  # the nearest known call before the place: work for the device, a wait for it, or neither
     after: str = ""
     device: str = ""  # the strongest reason why what the place works on is on a device: of its memory
-    is_presumed: bool = False  # what the place works on may be something that nobody knows
     round: str = ""  # what each round of the loop does that the finding holds up: optimizer, backward, ...
 
 

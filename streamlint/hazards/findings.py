@@ -71,8 +71,9 @@ def find(
         except Exception as error:
             faults[code] = f"{type(error).__name__}: {error}"
     cut = context.facts.solver.cut
-    grounded = GroundsFinder(context.graph).grounded(found)  # behind all rules: what it asks may change no finding
-    return Reported(sorted(grounded, key=Finding.sort_key), cut, faults)
+    if asked is None:  # behind all rules, for what is asked here must change no finding; a trial of a fix needs none
+        found = GroundsFinder(context.graph).grounded(found)
+    return Reported(sorted(found, key=Finding.sort_key), cut, faults)
 
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
