@@ -18,8 +18,8 @@ import json
 import math
 import random
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,44 +82,62 @@ class Row:
 
 def collect(seed: int, report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The grounds of the judged findings of a draw, as the report tells them."""
-    told = {(package, one["fingerprint"]): one for package, found in report.items() for one in found}
-    rows = []
-    for one in first_sight.read(first_sight.FOLDER / f"{seed}.toml"):
-        known = told.get((one.package, one.fingerprint)) if one.judged else None
+    told = {(one["filename"], one["location"]["row"], one["fingerprint"]): one for tree in report.values() for one in tree["findings"]}
+    found = []
+    for _, one in judged([seed]):
+        known = told.get((one.file, one.row, one.fingerprint))
         if known is not None:
             facts = {name: value for name, value in known["facts"].items() if name in ("what", "origin", "kind")}
             key = {"draw": seed, "package": one.package, "fingerprint": one.fingerprint, "code": one.code}
-            rows.append({**key, "facts": facts, "grounds": known["grounds"]})
-    return rows
+            found.append({**key, "facts": facts, "grounds": known["grounds"]})
+    return found
+
+
+def judged(draws: Iterable[int]) -> Iterator[tuple[int, first_sight.Finding]]:
+    """All judged findings of some draws, each with its draw."""
+    for draw in draws:
+        yield from ((draw, one) for one in first_sight.read(first_sight.FOLDER / f"{draw}.toml") if one.judged)
+
+
+def kept() -> list[dict[str, Any]]:
+    """What is kept of judged findings."""
+    return list(json.loads(ROWS.read_text(encoding="utf-8"))) if ROWS.exists() else []
 
 
 def rows() -> list[Row]:
     """All judged findings whose grounds are kept."""
-    said = {}
-    for path in sorted(first_sight.FOLDER.glob("*.toml")):
-        said.update({(path.stem, one.package, one.fingerprint): one.entry.verdict for one in first_sight.read(path) if one.judged})
+    mine = kept()
+    said = {(draw, one.package, one.fingerprint): one.entry.verdict for draw, one in judged(_draws(mine))}
     found = []
-    for one in json.loads(ROWS.read_text(encoding="utf-8")):
+    for one in mine:
         grounds = Grounds(**one["grounds"]) if one["grounds"] is not None else None
-        verdict = said[str(one["draw"]), one["package"], one["fingerprint"]]
-        found.append(Row(one["package"], one["code"], terms(one["code"], one["facts"], grounds), verdict == "real"))
+        is_real = said[one["draw"], one["package"], one["fingerprint"]] == "real"
+        found.append(Row(one["package"], one["code"], terms(one["code"], one["facts"], grounds), is_real))
     return found
+
+
+def _draws(mine: Iterable[Mapping[str, Any]]) -> list[int]:
+    return sorted({int(one["draw"]) for one in mine})
 
 
 # Fit
 
 
-def halves(found: Sequence[Row], seed: int = SEED) -> tuple[list[Row], list[Row]]:
-    """What is fitted on, and what is shown: every other owner of packages, in an order by the rule that is told most and by the seed."""
-    owners = sorted({_owner(one) for one in found})
+def halves(seed: int = SEED) -> tuple[list[Row], list[Row]]:
+    """What is fitted on, and what is shown: every other owner of judged packages, in an order by the rule that is told most of them and by
+    the seed. It does not ask of which findings grounds are kept."""
+    codes: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, one in judged(_draws(kept())):
+        codes[_owner(one)][one.code] += 1
+    owners = sorted(codes)
     random.Random(seed).shuffle(owners)
-    codes = {owner: Counter(sorted(one.code for one in found if _owner(one) == owner)).most_common(1)[0][0] for owner in owners}
-    fitted = set(sorted(owners, key=codes.__getitem__)[::2])
+    fitted = set(sorted(owners, key=lambda owner: min(codes[owner], key=lambda code: (-codes[owner][code], code)))[::2])
+    found = rows()
     return [one for one in found if _owner(one) in fitted], [one for one in found if _owner(one) not in fitted]
 
 
-def _owner(row: Row) -> str:
-    return row.package.partition("/")[0]
+def _owner(one: Row | first_sight.Finding) -> str:
+    return one.package.partition("/")[0]
 
 
 def fit(found: Sequence[Row]) -> dict[str, float]:
@@ -152,9 +170,8 @@ def chance(points: Mapping[str, float], row: Row) -> float:
 
 def table() -> dict[str, Any]:
     """What `confidence.json` holds."""
-    fitted = halves(rows())[0]
-    draws = sorted({int(one["draw"]) for one in json.loads(ROWS.read_text(encoding="utf-8"))})
-    dates = [judgment.date for draw in draws for one in first_sight.read(first_sight.FOLDER / f"{draw}.toml") for judgment in one.judged]
+    fitted, draws = halves()[0], _draws(kept())
+    dates = [judgment.date for _, one in judged(draws) for judgment in one.judged]
     return {
         "source": f"benchmarks/precision/first_sight, draws {', '.join(map(str, draws))}, halves by the seed {SEED}",
         "date": max(dates),
@@ -195,12 +212,12 @@ def stored() -> dict[str, float]:
 
 def shown_bins() -> list[tuple[float, int, int]]:
     """The bins of the half that was not fitted on."""
-    return list(bins(stored(), halves(rows())[1]))
+    return list(bins(stored(), halves()[1]))
 
 
 def section() -> Iterator[str]:
     """What docs/accuracy.md says of it."""
-    points, (fitted, shown) = stored(), halves(rows())
+    points, (fitted, shown) = stored(), halves()
     yield "![Expected and real share of findings, by confidence](images/confidence.svg)"
     yield (
         f"What `--confidence` goes by was fitted to {len(fitted)} judged findings in {_packages(fitted)} public repositories "
@@ -246,7 +263,7 @@ def _point_table(points: Mapping[str, float]) -> Iterator[str]:
 def show() -> Iterator[str]:
     """How the points do on both halves."""
     points = stored()
-    for name, found in zip(("fitted", "shown"), halves(rows()), strict=True):
+    for name, found in zip(("fitted", "shown"), halves(), strict=True):
         yield f"{name}: {len(found)} findings in {_packages(found)} packages, {_real(found)} real, AUC {area(points, found):.2f}"
         yield from _level_table(points, found)
         yield from _bin_table(points, found)
@@ -278,9 +295,8 @@ def run(options: argparse.Namespace) -> int:
             return int(TABLE.read_text(encoding="utf-8") != written())
         TABLE.write_text(written(), encoding="utf-8")
         return 0
-    kept = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.exists() else []
     found = collect(options.seed, json.loads(options.report.read_text(encoding="utf-8")))
-    rest = [one for one in kept if one["draw"] != options.seed]
+    rest = [one for one in kept() if one["draw"] != options.seed]
     lines = (json.dumps(one) for one in sorted([*rest, *found], key=lambda one: (one["draw"], one["package"], one["fingerprint"])))
     ROWS.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     print(f"{len(found)} judged findings with their grounds")

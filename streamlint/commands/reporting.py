@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
+from streamlint.findings.confidence import rank
 from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, printable, tame, wants_color
 from streamlint.support.cells import Cells
@@ -30,8 +31,6 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
     report, cells = done.report, fixing.cells_of(options, done)
     if options.sort == "confidence":
-        from streamlint.findings.confidence import rank  # start-up: for the option alone
-
         report.findings.sort(key=lambda finding: -rank(finding))
     if report.models and not options.quiet:
         from streamlint.commands.unused import warning  # start-up: for the user's own models

@@ -11,6 +11,7 @@ from streamlint.checks.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.config.selection import expand, names_unreadable
 from streamlint.discovery.files import Found, matches
 from streamlint.findings import LEVELS, Category, Finding, Problem, Report, Span
+from streamlint.findings.confidence import level
 from streamlint.frontends import NOT_READ
 from streamlint.support.paths import shown
 from streamlint.support.records import replace
@@ -111,8 +112,6 @@ def _leave_out_unsure(report: Report, files: Mapping[str, Found]) -> None:
     """Leave out what is less sure than the settings of its file ask for: last, so that comments and baselines still know it."""
     least = {file: LEVELS.index(found.settings.confidence) for file, found in files.items()}
     if any(least.values()):
-        from streamlint.findings.confidence import level  # start-up: for the setting alone
-
         sure = [finding for finding in report.findings if LEVELS.index(level(finding)) >= least[finding.span.file]]
         report.unsure, report.findings = len(report.findings) - len(sure), sure
 

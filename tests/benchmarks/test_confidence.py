@@ -33,7 +33,7 @@ def test_each_judged_finding_is_kept_once(confidence: Any) -> None:
 
 
 def test_no_owner_is_in_both_halves(confidence: Any) -> None:
-    fitted, shown = ({one.package.partition("/")[0] for one in half} for half in confidence.halves(confidence.rows()))
+    fitted, shown = ({one.package.partition("/")[0] for one in half} for half in confidence.halves())
     assert fitted
     assert shown
     assert not fitted & shown
@@ -73,9 +73,11 @@ def test_each_finding_is_in_one_bin(confidence: Any) -> None:
     assert sum(told for _, told, _ in confidence.bins({"loss": 0.5}, found)) == len(found)
 
 
-def test_what_is_collected(confidence: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    finding = next(one for one in confidence.rows())
+def test_what_is_collected(confidence: Any) -> None:
     kept = json.loads(confidence.ROWS.read_text(encoding="utf-8"))[0]
-    told = {"fingerprint": kept["fingerprint"], "facts": {**kept["facts"], "api": "x"}, "grounds": kept["grounds"]}
-    assert confidence.collect(kept["draw"], {kept["package"]: [told], "b/c": [told]}) == [kept]
-    assert finding.package == kept["package"]
+    judged = {one.fingerprint: one for one in confidence.first_sight.read(confidence.first_sight.FOLDER / f"{kept['draw']}.toml")}
+    place = judged[kept["fingerprint"]]
+    told = {"filename": place.file, "location": {"row": place.row}, "facts": {**kept["facts"], "api": "x"}, "grounds": kept["grounds"]}
+    other = {**told, "filename": "other.py", "fingerprint": kept["fingerprint"]}
+    report = {"a": {"findings": [{**told, "fingerprint": kept["fingerprint"]}, other]}, "b": {"findings": []}}
+    assert confidence.collect(kept["draw"], report) == [kept]
