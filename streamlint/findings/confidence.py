@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import LEVELS
-from streamlint.findings.grounds import WAIT, WORK, Grounds
+from streamlint.findings.grounds import WAIT, Grounds
 
 if TYPE_CHECKING:
     from typing import Any
@@ -69,24 +69,9 @@ def terms(code: str, facts: Mapping[str, object], grounds: Grounds | None) -> di
     if grounds is None:
         return found
     found.update(
-        calls=min(grounds.calls, 3),
-        files=min(grounds.files, 1),
-        guards=min(grounds.guards, 3),
-        loops=min(grounds.loops, 2),
-        unknown=min(grounds.unknown, 9),
-        beside=min(grounds.beside, 3),
-        unreached=not grounds.is_reached,
-        unmade=not grounds.is_made,
-        imported=grounds.is_imported,
-        upload=facts.get("what") == "upload",
         loss=facts.get("origin") == "the loss",
-        gradients=facts.get("origin") == "gradients",
-        steps=grounds.round == "optimizer",
-        backward=grounds.round == "backward",
+        loops=min(grounds.loops, 2),
         behind_wait=grounds.before == WAIT,
-        behind_work=grounds.before == WORK,
-        before_wait=grounds.after == WAIT,
-        placed=grounds.device in ("literal", "asked"),
         cpp=grounds.is_cpp,
     )
     return {name: float(value) for name, value in found.items()}
