@@ -231,7 +231,7 @@ def section() -> Iterator[str]:
     )
     yield "\n".join(_point_table(points))
     yield (
-        "More is counted and kept for the next fit, but made the chances no better on packages of the fitted half that were left out: calls "
+        "More is counted and kept for the next fit, but made nothing better on packages of the fitted half that were left out: calls "
         "and files on the way, branches that decide whether the place runs, unknown calls around it, whether the program makes the object, "
         "leads to the place or puts the value on a device itself, further places, and what each round does."
     )
