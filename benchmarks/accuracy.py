@@ -1,6 +1,6 @@
 """The page on accuracy, from the ledger and the record of recall.
 
-python benchmarks/accuracy.py             write docs/accuracy.md and its picture, docs/accuracy-ledger.md, and
+python benchmarks/accuracy.py             write docs/accuracy.md and its pictures, docs/accuracy-ledger.md, and
                                           streamlint/findings/accuracy.json for the rules' pages
 python benchmarks/accuracy.py --check     write nothing; exit 1 if one of them is not what the records give
 """
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import accuracy_picture
+import confidence
+import confidence_picture
 import first_sight
 import ledger
 from shares import share
@@ -22,6 +24,7 @@ from shares import share
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DETAILS = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "accuracy-ledger.md"
 PICTURE, DATA = ROOT / "docs" / "images" / "first-sight.svg", ROOT / "streamlint" / "findings" / "accuracy.json"
+RELIABILITY = ROOT / "docs" / "images" / "confidence.svg"
 RECALL = Path(__file__).parent / "recall" / "outcomes.json"
 SIGHTS = Path(__file__).parent / "precision" / "first_sight.toml"
 REPOSITORIES = SIGHTS.with_suffix("")
@@ -261,6 +264,7 @@ def page(
     parts = [HEAD, "\n".join(result(packages, outcomes, draws)), MEANING]
     parts += ["## At first sight", *at_first_sight(packages, sights, draws)]
     parts += of_repositories(repositories) if repositories is not None else ()
+    parts += ["## Confidence", *confidence.section()] if repositories is not None else ()
     parts += ["## Precision by rule", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
     if outcomes:
         parts += ["## Recall of public repairs", "\n".join(recall(outcomes)), RECALL_NOTE]
@@ -319,6 +323,7 @@ def main(words: Sequence[str] | None = None) -> int:
         PAGE: page(packages, outcomes, sights, draws, REPOSITORIES),
         DETAILS: details(packages, outcomes, draws),
         PICTURE: accuracy_picture.picture(draws),
+        RELIABILITY: confidence_picture.picture(confidence.shown_bins()),
         DATA: json.dumps(data(packages), indent=1) + "\n",
     }
     stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]

@@ -28,6 +28,7 @@ EXAMPLES = {
     "target-device": 'target-device = "cuda"',
     "hidden-sync": 'hidden-sync = "all-loops"',
     "evidence": 'evidence = "possible"',
+    "confidence": 'confidence = "medium"',
     "output-format": 'output-format = "concise"',
     "models": 'models = [{ library = "torch", call = [{ names = "acme.device.get", effect = "namespace", name = "torch.cuda" }] }]',
     "extend": 'extend = "../shared/streamlint.toml"',
@@ -51,6 +52,11 @@ MEANS = {
         "shown": "what the code shows to cost or break something where it stands",
         "possible": "also what only may: a copy whose size nothing tells; `--preview` and `--select ALL` mean this as well",
     },
+    "confidence": {
+        "low": "all findings",
+        "medium": "of such findings at least a third is expected to be real",
+        "high": "of such findings at least two thirds are expected to be real ([how well that holds](accuracy.md#confidence))",
+    },
 }
 DEFAULTS = {
     "select": "the rules that are on by default",
@@ -68,7 +74,7 @@ DEFAULTS = {
 GROUPS = {
     "Which rules": (*SELECTORS, "per-file-ignores", "preview"),
     "Which files": (*GLOBS, "respect-gitignore"),
-    "Reporting": ("output-format", "baseline", "require-reasons"),
+    "Reporting": ("output-format", "confidence", "baseline", "require-reasons"),
     "What is assumed": ("default-stream", "target-device", "hidden-sync", "evidence", "models"),
     "Files": ("extend", "cache-dir"),
 }

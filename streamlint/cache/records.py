@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Edit, Finding, Fix, Part, Problem, Span, Step
+from streamlint.findings.grounds import Grounds
 from streamlint.support.records import names_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,15 @@ def _record(kind: type, *forms: Form) -> Form:
     return _row(kind, names_of(kind), *forms)
 
 
+def _maybe(form: Form) -> Form:
+    """What may be None."""
+    return Form(
+        lambda value: value is None or form.fits(value),
+        lambda value: None if value is None else form.of(value),
+        lambda record: None if record is None else form.to(record),
+    )
+
+
 def _keys(**forms: Form) -> Form:
     return Form(lambda value: isinstance(value, dict) and all(key in value and form.fits(value[key]) for key, form in forms.items()))
 
@@ -96,16 +106,14 @@ _CATEGORY = Form(_among(*(each.value for each in Category)).fits, lambda value: 
 COVERAGE = Form(_is_coverage, to=_to_coverage)
 SPAN = _record(Span, _TEXT, *[_NUMBER] * 4)
 _FIX = _record(Fix, _TEXT, _many(_record(Edit, _TEXT, SPAN)), _among("safe", "unsafe", "display"))
-FIX = Form(
-    lambda value: value is None or _FIX.fits(value),
-    lambda fix: fix and _FIX.of(fix),
-    lambda record: None if record is None else _FIX.to(record),
-)
+FIX = _maybe(_FIX)
+_GROUNDS = _record(Grounds, _FLAG, *[_COUNT] * 6, *[_FLAG] * 3, *[_TEXT] * 4)
+GROUNDS = _maybe(_GROUNDS)
 PROBLEM = _record(Problem, _TEXT, _TEXT, _NUMBER, _NUMBER, _FLAG, _FLAG)
 FINDING = _record(
     Finding,
     *(_TEXT, _TEXT, _CATEGORY, _TEXT, SPAN, _many(_record(Step, _TEXT, SPAN)), _TEXT, FIX, _plain(dict), _TEXT, _many(_TEXT)),
-    *(_many(_row(None, (), SPAN, SPAN)), _TEXT, _many(SPAN), _FLAG),
+    *(_many(_row(None, (), SPAN, SPAN)), _TEXT, _many(SPAN), _FLAG, GROUNDS),
 )
 BUILT = Form(_many(_row(None, (), _TEXT, _TEXT, Form(lambda value: True))).fits)
 PART = _record(Part, _many(FINDING, list), _many(PROBLEM, list), _COUNT, COVERAGE, _many(_TEXT, list), BUILT)

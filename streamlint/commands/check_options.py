@@ -8,6 +8,7 @@ import os
 from streamlint import TYPE_CHECKING
 from streamlint.commands.parser import Parser
 from streamlint.config.settings import FORMATS, parse_toml
+from streamlint.findings import LEVELS
 from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def build_parser() -> Parser:
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line says in the keys of the configuration; a command may have few of ``check``'s options."""
     said = {name.replace("_", "-"): value for name, value in vars(options).items()}
-    table: dict[str, Any] = {key: said[key] for key in (*LISTS, "cache-dir") if said.get(key)}
+    table: dict[str, Any] = {key: said[key] for key in (*LISTS, "cache-dir", "confidence") if said.get(key)}
     table.update({key: said[key] for key in ("preview", "respect-gitignore") if said.get(key) is not None})
     if pairs := said.get("per-file-ignores"):
         table["per-file-ignores"] = _per_file_ignores(pairs)
@@ -89,6 +90,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
 def _add_findings(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--baseline", metavar="FILE", help="report only findings that this file does not list")
     group.add_argument("--write-baseline", metavar="FILE", help="list all findings there, and exit 0")
+    group.add_argument("--confidence", choices=LEVELS, help="report only findings that are at least so sure (default: low, all)")
     group.add_argument("--since", metavar="REV", help="report only findings on lines changed since a git revision")
     group.add_argument("--add-ignore", metavar="REASON", help="write suppression comments; alone, or --add-ignore=REASON")
 
@@ -107,6 +109,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         "--output-format", action="append", metavar="FORMAT[:FILE]", help=f"{', '.join(FORMATS)}; repeatable, each with a file"
     )
     group.add_argument("-o", "--output-file", metavar="FILE", help="write findings there instead of to stdout")
+    group.add_argument("--sort", choices=("place", "confidence"), default="place", help="the order of findings (default: by place)")
     group.add_argument("--profile", metavar="FILE", help="show and sort findings by their cost, as 'streamlint trace' wrote it in JSON")
     group.add_argument("--statistics", action="store_true", help="count findings by rule instead of showing them")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when there are findings")

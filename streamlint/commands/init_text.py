@@ -13,7 +13,7 @@ from streamlint.support.addresses import CONFIGURATION
 # Keys that are shown as comments, each with its default; what a project has none of is left out.
 RULES = ("extend-select", "ignore", "per-file-ignores", "preview")
 FILES = ("include", "respect-gitignore")
-REPORTED = ("output-format", "baseline", "require-reasons")
+REPORTED = ("output-format", "confidence", "baseline", "require-reasons")
 ASSUMED = {"default-stream": "C++", "target-device": "Python", "hidden-sync": "", "evidence": ""}
 EMPTY = {"extend-select": "[]", "ignore": "[]", "per-file-ignores": "{}"}
 NO_DEFAULT = {"baseline": '"known.json"', "extend": '"../pyproject.toml"'}  # an example

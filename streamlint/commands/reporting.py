@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
+from streamlint.findings.confidence import rank
 from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, printable, tame, wants_color
 from streamlint.support.cells import Cells
@@ -29,6 +30,8 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 
 def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
     report, cells = done.report, fixing.cells_of(options, done)
+    if options.sort == "confidence":
+        report.findings.sort(key=lambda finding: -rank(finding))
     if report.models and not options.quiet:
         from streamlint.commands.unused import warning  # start-up: for the user's own models
 
@@ -75,7 +78,8 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
 
         columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
     costs = _costs(options, report)
-    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs, cells)
+    first = options.sort == "confidence"
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs, first, cells)
     if options.statistics:
         from streamlint.report import statistics  # start-up: for the option alone
 
@@ -142,6 +146,7 @@ def summary_line(report: Report, mended: int = 0) -> str:
     """What a run did: ``212 files, 9 mention CUDA, 0 findings``."""
     parts = [count_of(report.files, "file"), f"{report.relevant} mention{'s' * (report.relevant == 1)} CUDA"]
     notes = [f"{mended} fixed"] if mended else []
+    notes += [f"{report.unsure} less sure"] if report.unsure else []
     notes += [f"{len(report.baselined)} more in the baseline"] if report.baselined else []
     return ", ".join([*parts, count_of(len(report.findings), "finding")]) + (f" ({', '.join(notes)})" if notes else "")
 

@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 from streamlint.config.settings import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
-from streamlint.findings import Category, Severity
+from streamlint.findings import LEVELS, Category, Severity
+from streamlint.findings.grounds import Grounds, as_grounds
 from streamlint.models import json_schema
 from streamlint.support.addresses import CONFIGURATION
 from streamlint.support.addresses import SCHEMAS as HOME
@@ -40,6 +41,7 @@ TELLS = {
     "target-device": "Whether an unknown device may be a CUDA device, or is one.",
     "hidden-sync": "Which loops are looked at for hidden synchronization.",
     "evidence": "How much must be shown: that a hazard costs or breaks something where it stands, or only that it may.",
+    "confidence": "How sure a finding must be to be told: at medium a third of such findings is expected to be real, at high two thirds.",
     "output-format": "How findings are shown.",
     "models": "Rows that say what functions of your own do; docs/models.md tells how they are written.",
     "extend": "A configuration file that this one begins with.",
@@ -102,6 +104,9 @@ def findings() -> dict[str, Any]:
         help=text,
         fix={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/fix"}]},
         facts={"type": "object"},
+        confidence={"enum": list(LEVELS)},
+        rank={"type": "integer", "minimum": 0, "maximum": 100, "description": "How many of 100 such findings are expected to be real."},
+        grounds={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/grounds"}]},
         related={"type": "array", "items": text},
         evidence={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/evidence"}]},
         url={"type": "string", "format": "uri"},
@@ -117,8 +122,15 @@ def findings() -> dict[str, Any]:
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
         "items": {"$ref": "#/definitions/finding"},
-        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence, **_of_costs()},
+        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence, "grounds": _of_grounds(), **_of_costs()},
     }
+
+
+def _of_grounds() -> dict[str, Any]:
+    """What a finding rests on: the structure of the program around its place."""
+    kinds: dict[str, type] = {name: type(value) for name, value in as_grounds(Grounds()).items()}
+    forms: dict[type, Any] = {bool: {"type": "boolean"}, int: _COUNT, str: _TEXT}
+    return _closed(**{name: forms[kind] for name, kind in kinds.items()})
 
 
 def trace() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.checks.catalog import UNREADABLE, UNUSED
 from streamlint.config.options import Options
 from streamlint.config.selection import Selectors, expand, is_widest, selected
+from streamlint.findings import LEVELS
 from streamlint.support import toml
 from streamlint.support.errors import ConfigError, did_you_mean
 from streamlint.support.reading import Unreadable, nearest, read_bytes
@@ -30,6 +31,7 @@ WORDS = {
     "target-device": ("maybe", "cuda"),
     "hidden-sync": ("hot-loops", "all-loops"),
     "evidence": ("shown", "possible"),
+    "confidence": LEVELS,
     "output-format": FORMATS,
 }
 SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
@@ -73,6 +75,7 @@ class Settings:
     target_device: str = "maybe"
     hidden_sync: str = "hot-loops"
     evidence: str = "shown"
+    confidence: str = "low"
     models: UserRows = field(default=(), hash=False)
 
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, MutableMapping
 
+from streamlint.findings.grounds import Grounds
 from streamlint.support.records import field, record
 
 
@@ -38,6 +39,10 @@ _SEVERITY = {
     Category.STALL: Severity.WARNING,
     Category.PORTABILITY: Severity.NOTE,
 }
+
+
+LEVELS = ("low", "medium", "high")
+"""How sure a finding is, from the least sure on."""
 
 
 # Code that was not read, and declarations that are wrong, are more than a question of portability.
@@ -150,6 +155,7 @@ class Finding:
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it reports, which get no finding of their own
     shown: bool = True  # that it costs or breaks something here; else it only may, and is reported on request
+    grounds: Grounds | None = field(default=None, hash=False)  # what it rests on, where that is known
 
     @property
     def known(self) -> Facts:
@@ -219,6 +225,7 @@ class Report:
     texts: MutableMapping[str, str] = field(default_factory=dict)  # source of files that findings show
     baseline: str = ""  # the baseline that was held against the findings
     baselined: list[Finding] = field(default_factory=list)  # what it hides
+    unsure: int = 0  # findings that are less sure than the settings ask for, and are left out
     remarks: list[str] = field(default_factory=list)  # what else the user should know
     linted: list[str] = field(default_factory=list)  # the files that were looked at, in order
     built: list[list[object]] = field(default_factory=list)  # what build files said: path, question, answer

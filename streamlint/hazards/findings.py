@@ -12,6 +12,7 @@ from typing import Protocol
 from streamlint.checks import catalog
 from streamlint.checks.base import Check
 from streamlint.config.options import Options, Source
+from streamlint.facts.grounds import GroundsFinder
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Reported
@@ -69,7 +70,10 @@ def find(
             found += list(hazard(code).find(context))
         except Exception as error:
             faults[code] = f"{type(error).__name__}: {error}"
-    return Reported(sorted(found, key=Finding.sort_key), context.facts.solver.cut, faults)
+    cut = context.facts.solver.cut
+    if asked is None:  # behind all rules, for what is asked here must change no finding; a trial of a fix needs none
+        found = GroundsFinder(context.graph).grounded(found)
+    return Reported(sorted(found, key=Finding.sort_key), cut, faults)
 
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:

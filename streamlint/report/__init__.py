@@ -35,6 +35,7 @@ class View:
     unsafe_fixes: bool = False  # whether a fix that is not safe counts as one
     whole_lines: bool = False  # source lines are not cut to the width: a log has room
     costs: Mapping[Finding, Mapping[str, Any]] | None = None  # what a recorded run says of findings: standing, note, cost
+    by_confidence: bool = False  # the surest findings come first
     cells: Cells = field(default_factory=Cells)  # of the notebooks among the files
 
     def fix_mark(self, finding: Finding) -> str:

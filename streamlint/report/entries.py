@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
+from streamlint.findings.confidence import level, rank
+from streamlint.findings.grounds import as_grounds
 from streamlint.report import View
 from streamlint.support.addresses import RULES
 from streamlint.triage.fingerprint import Statements, with_fingerprints
@@ -30,7 +32,7 @@ def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
         rows = [row | {"baselined": ""} for row in rows]
         rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, Statements(report.texts))]
     rows += [_problem(problem, view) for problem in report.problems]
-    return sorted(rows, key=_order)
+    return sorted(rows, key=lambda row: (-row["rank"] if view.by_confidence else 0, *_order(row)))
 
 
 def _order(row: Mapping[str, Any]) -> tuple[object, ...]:
@@ -89,6 +91,9 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
         "help": finding.help,
         "fix": _fix(finding.fix, view) if finding.fix else None,
         "facts": dict(finding.facts),
+        "confidence": level(finding),
+        "rank": rank(finding),
+        "grounds": as_grounds(finding.grounds) if finding.grounds is not None else None,
         "related": list(finding.related),
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamlint.findings import Finding, Span
+from streamlint.findings.confidence import in_words
 from streamlint.report import View
 from streamlint.report.causes import by_cause
 from streamlint.report.entries import costing, evidence_of, page, verified
@@ -219,6 +220,8 @@ class _Block:
             yield from self._note("verify", verified(self._finding, evidence))
         if self._view.costs and (known := self._view.costs.get(self._finding)):
             yield from self._note("cost", costing(known))
+        if self._view.by_confidence:
+            yield from self._note("confidence", in_words(self._finding))
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
         if self._copies:

@@ -95,6 +95,7 @@ def _result(row: dict[str, Any], codes: list[str], view: View) -> dict[str, Any]
         "locations": [_location(row, view)],
         "partialFingerprints": {"streamlint/v1": row["fingerprint"]},
         "properties": {key: row[key] for key in ("facts", "evidence", "related") if row[key]},
+        "rank": row["rank"],
     }
     if run := row.get("run"):
         result["properties"]["run"] = run

@@ -10,7 +10,8 @@ from pathlib import Path
 from streamlint.checks.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.config.selection import expand, names_unreadable
 from streamlint.discovery.files import Found, matches
-from streamlint.findings import Category, Finding, Problem, Report, Span
+from streamlint.findings import LEVELS, Category, Finding, Problem, Report, Span
+from streamlint.findings.confidence import level
 from streamlint.frontends import NOT_READ
 from streamlint.support.paths import shown
 from streamlint.support.records import replace
@@ -28,6 +29,7 @@ def settle(report: Report, files: Mapping[str, Found], commented: Collection[str
     report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), statements)
     report.linted = list(files)
     _hold_against_baselines(report, files, unread)
+    _leave_out_unsure(report, files)
 
 
 def reported_once(problems: list[Problem]) -> list[Problem]:
@@ -104,6 +106,14 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
             listed = "".join(f"\n  {entry['filename']}: {entry['code']} {entry['message']}" for entry in stale)
             noun = "entry is" if len(stale) == 1 else "entries are"
             report.remarks.append(f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}")
+
+
+def _leave_out_unsure(report: Report, files: Mapping[str, Found]) -> None:
+    """Leave out what is less sure than the settings of its file ask for: last, so that comments and baselines still know it."""
+    least = {file: LEVELS.index(found.settings.confidence) for file, found in files.items()}
+    if any(least.values()):
+        sure = [finding for finding in report.findings if LEVELS.index(level(finding)) >= least[finding.span.file]]
+        report.unsure, report.findings = len(report.findings) - len(sure), sure
 
 
 def _unreadable(report: Report, files: Mapping[str, Found]) -> list[Finding]:

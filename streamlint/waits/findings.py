@@ -14,6 +14,7 @@ from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.config.options import Options, Source
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
+from streamlint.facts.grounds import GroundsFinder
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Reported, Span, Step
 from streamlint.findings.operations import Context, HostWait, LoopFrame
@@ -62,7 +63,8 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
         reported = [(_finding(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
         shown = [one for one in reported if one[0].shown or options.evidence == "possible"]
         found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
-    return sorted(found, key=Finding.sort_key)
+    rounds = {span_of(hazard.place.function, hazard.place.instruction): hazard.region.chain()[0].does for hazard in hazards}
+    return sorted(GroundsFinder(waits.graph).grounded(found, rounds), key=Finding.sort_key)
 
 
 def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered) -> list[HotWaits]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step
+from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step, confidence
 from streamlint.report import FORMATS, View, render, statistics
 from streamlint.report.terminal import width
 
@@ -180,6 +180,9 @@ def test_json():
             ],
         },
         "facts": {"bytes": 67108864, "memory": "pageable"},
+        "confidence": confidence.level(FINDINGS[0]),
+        "rank": confidence.rank(FINDINGS[0]),
+        "grounds": None,
         "related": ["SL010"],
         "evidence": None,
         "url": first["url"],
