@@ -71,15 +71,8 @@ class Growth:
     def _behind(self, ends: tuple[int, ...], after: int, within: frozenset[int] | None) -> frozenset[int]:
         """The blocks of a loop that an edge leads to before its branch, or another end, is reached."""
         header = min(within, key=self.graph.order.index) if within else -1
-        found: set[int] = set()
-        waiting = [after]
-        while waiting:
-            number = waiting.pop()
-            if number in found or number in (*ends, header) or (within is not None and number not in within):
-                continue
-            found.add(number)
-            waiting += self.graph.successors[number]
-        return frozenset(found)
+        outside = () if within is None else (number for number in range(len(self.graph)) if number not in within)
+        return frozenset(self.graph.reach([after], (*ends, header, *outside)))
 
     def _settles(self, register: int, truth: bool, reached: frozenset[int], within: frozenset[int] | None) -> bool:
         one = self.function.definitions[register] if register >= 0 else None
