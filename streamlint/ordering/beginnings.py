@@ -79,10 +79,7 @@ class Beginnings:
             ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
-                is_shared = self._is_scoped(function) or any(map(self._works_with_tensors, around(function)))
-                is_shared = is_shared or any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
-                others = self._on(self.sharing.with_any(held)) if is_shared else ()
+                others = self._on(self.sharing.with_any(held)) if self._is_shared(function) else ()
                 found.update(dict.fromkeys((*chosen, *others)))
             else:
                 self._pair(found, function, chosen, self.sharing.with_any(held))
@@ -90,6 +87,13 @@ class Beginnings:
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
             partners = found[each]
             yield each, frozenset(partners) if partners is not None else None
+
+    def _is_shared(self, function: Function) -> bool:
+        """Whether other work may touch the memory of a function of C++: it sets a stream, or works with tensors, or a caller does."""
+        if self._is_scoped(function) or any(map(self._works_with_tensors, around(function))):
+            return True
+        callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
+        return any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
 
     def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
         """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
