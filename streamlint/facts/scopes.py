@@ -59,7 +59,7 @@ class Scopes:
         if found:
             return found
         if name not in unit.globals:
-            for target in _taken_whole(unit):
+            for target in unit.starred():
                 found += [one for one in self.find(target, name, depth + 1) if not isinstance(one, ExternalName)]
             if not found:
                 found += [one for one in unit.classes if one.ir.name == name and one.ir.parent == 0]
@@ -182,7 +182,7 @@ class Scopes:
             if one is not None and one[0] in (op.ITEM, op.BINARY, op.NAME):
                 text = self.spelled(function, register)
                 return (unit, text) if text and text != name else None
-        return self._alias_in(_taken_whole(unit), name, depth) if name not in unit.globals else None
+        return self._alias_in(unit.starred(), name, depth) if name not in unit.globals else None
 
     def _alias_in(self, homes: Iterable[Definition | None], name: str, depth: int) -> tuple[Unit, str] | None:
         """The type that a name stands for in the first of some files in which it stands for one."""
@@ -217,12 +217,6 @@ class Scopes:
         if word in ("", "None", "Any", "typing.Any", "object"):
             return []
         return [one for one in self.find(unit, word) if isinstance(one, (ClassInfo, ExternalName))]
-
-
-def _taken_whole(unit: Unit) -> Iterator[Unit]:
-    """The other files that a file takes all names from."""
-    targets = (unit.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
-    return (one for one in targets if one is not None and one is not unit)
 
 
 def _head(text: str) -> tuple[str, list[str]]:

@@ -29,7 +29,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import ahead, operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
 _ON_CURRENT = frozenset({"compute", "copy", "transfer"})
@@ -37,6 +37,8 @@ _ON_CURRENT = frozenset({"compute", "copy", "transfer"})
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
+_HOLDING = frozenset({op.PHI, op.COPY, op.BUILD, op.DICT, op.ATTR, op.ITEM, op.UNPACK})
+_KEEPING = frozenset({op.RETURN, op.YIELD, op.SET_ATTR, op.SET_NAME, op.STORE, op.SET_ITEM, op.APPEND})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
 _MOST_FILES = 8
@@ -230,15 +232,7 @@ class Beginnings:
         """Whether a register holds what came from outside, or is given to it."""
         if self.places.of(function, register).root[0] != "register":
             return True
-        seen, waiting = {register}, [register]
-        while waiting:
-            for use in function.uses.get(waiting.pop(), ()):
-                if use[0] in (op.RETURN, op.YIELD, op.SET_ATTR, op.SET_NAME, op.STORE, op.SET_ITEM, op.APPEND):
-                    return True
-                if use[0] in (op.PHI, op.COPY, op.BUILD, op.DICT, op.ATTR, op.ITEM, op.UNPACK) and use[2] not in seen:
-                    seen.add(use[2])
-                    waiting.append(use[2])
-        return False
+        return any(use[0] in _KEEPING for _, use in ahead(function, register, _HOLDING))
 
     # --- streams that are passed to work
 
