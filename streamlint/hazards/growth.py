@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import COPIES, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -136,20 +136,13 @@ class Growth:
 
     def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What a variable without a place of its own is given for the rounds that follow."""
-        seen: set[int] = set()
-        waiting = [register]
-        while waiting:
-            value = waiting.pop()
-            one = self.function.definitions[value] if value >= 0 else None
-            if one is None or value in seen:
-                continue
-            seen.add(value)
-            if one[0] == op.PHI:
-                waiting += one[3:]
-            elif one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached:
-                waiting.append({op.CAST: one[4] if len(one) > 4 else -1, op.REBIND: one[-1], op.COPY: one[3]}[one[0]])
-            elif self.home[one] in reached:
-                yield value
+
+        def before(one: Instruction) -> Iterable[int]:
+            is_copy = one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached
+            return one[3:] if one[0] == op.PHI else one[COPIES[one[0]] :][:1] if is_copy else ()
+
+        values = behind(self.function, [register], before)
+        return (one[2] for one in values if one[0] != op.PHI and self.home[one] in reached)
 
     def _of_variable(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What a static variable, or a parameter that is a reference, is given: neither has a place of its own."""
