@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import is_none
 from streamlint.facts.objects import BoundMethod, External, FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -21,10 +22,8 @@ def truth_on_cuda(facts: Facts, function: Function, register: int, depth: int = 
     if one[0] == op.UNARY and function.text(one[3]) == "not":
         inner = truth_on_cuda(facts, function, one[4], depth - 1)
         return None if inner is None else not inner
-    if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "==", "!="):
-        if _is_none(function, one[5]) and _is_absent(facts, function, one[4]):
-            return function.text(one[3]) in ("is", "==")
-        return None
+    if one[0] == op.COMPARE:
+        return _of_comparison(facts, function, one)
     if one[0] == op.PHI:
         return _all_say(truth_on_cuda(facts, function, part, depth - 1) for part in one[3:])
     if _is_absent(facts, function, register):
@@ -33,6 +32,13 @@ def truth_on_cuda(facts: Facts, function: Function, register: int, depth: int = 
         made = function.unit.globals.get(function.text(one[3]), ())
         return _all_say(truth_on_cuda(facts, holder, value, depth - 1) for holder, value in made)
     return _of_call(facts, function, one, depth) if one[0] == op.CALL else None
+
+
+def _of_comparison(facts: Facts, function: Function, one: Instruction) -> bool | None:
+    """The truth of ``absent is None``."""
+    operator = function.text(one[3])
+    is_asked = operator in ("is", "is not", "==", "!=") and is_none(function, one[5]) and _is_absent(facts, function, one[4])
+    return operator in ("is", "==") if is_asked else None
 
 
 def _of_call(facts: Facts, function: Function, one: Instruction, depth: int) -> bool | None:
@@ -69,8 +75,3 @@ def _is_absent(facts: Facts, function: Function, register: int) -> bool:
         return False
     values = facts.values(function, register).values
     return any(isinstance(value, External) and words.get(value.name) == "absent" for value in values)
-
-
-def _is_none(function: Function, register: int) -> bool:
-    one = function.definitions[register] if register >= 0 else None
-    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None

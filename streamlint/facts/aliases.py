@@ -172,19 +172,23 @@ def source_of(function: Function, register: int) -> Instruction | None:
 
 def _named(unit: Unit, name: str) -> Iterator[Place]:
     """The registers that are read from a path of a file, and those that are stored there."""
-    before, dot, last = name.rpartition(".")
-    for function in unit.functions:
-        for one in function.by_opcode[op.ATTR] if dot else (*function.by_opcode[op.NAME], *function.by_opcode[op.LOAD]):
-            if (not dot or function.text(one[4]) == last) and path_of(function, one[2]) == name:
-                yield function, one[2]
-        for one in function.by_opcode[op.SET_ATTR] if dot else function.by_opcode[op.STORE]:
-            if dot and function.text(one[3]) == last and path_of(function, one[2]) == before:
-                yield function, one[4]
-            elif not dot and str(unit.ir.constants[one[2]][0]) == name:
-                yield function, one[3]
-        for one in function.by_opcode[op.SET_NAME] if not dot else ():
-            if function.text(one[2]) == name:
-                yield function, one[3]
+    named = _named_member if "." in name else _named_variable
+    return ((function, register) for function in unit.functions for register in named(function, name))
+
+
+def _named_member(function: Function, name: str) -> Iterator[int]:
+    before, _, last = name.rpartition(".")
+    reads = (one for one in function.by_opcode[op.ATTR] if function.text(one[4]) == last)
+    yield from (one[2] for one in reads if path_of(function, one[2]) == name)
+    stores = (one for one in function.by_opcode[op.SET_ATTR] if function.text(one[3]) == last)
+    yield from (one[4] for one in stores if path_of(function, one[2]) == before)
+
+
+def _named_variable(function: Function, name: str) -> Iterator[int]:
+    reads = (*function.by_opcode[op.NAME], *function.by_opcode[op.LOAD])
+    yield from (one[2] for one in reads if path_of(function, one[2]) == name)
+    yield from (one[3] for one in function.by_opcode[op.STORE] if str(function.unit.ir.constants[one[2]][0]) == name)
+    yield from (one[3] for one in function.by_opcode[op.SET_NAME] if function.text(one[2]) == name)
 
 
 def _takes(parameter: Parameter, number: int, position: int, kind: object) -> bool:

@@ -78,13 +78,18 @@ class Bindings(Cpp):
         found: list[Object] = [constant] if constant is not None else []
         if not found and self.cpp_models.call(name) is not None:
             found.append(self.objects(CppName, name, None))
-        for unit in self.program.cpp.mentioning(name) if not found else ():
-            found += [self.objects(ClassObject, one) for one in unit.classes if one.ir.name == name]
-            own = (one for one in unit.functions if one.code.name == name and one.code.kind == "function" and one.owner is None)
-            found += [self.function_object(one, None) for one in own]
+        if not found:
+            found = list(self._of_cpp(name))
         for value in found:
             self.solver.add(target, value)
         return bool(found)
+
+    def _of_cpp(self, name: str) -> Iterator[Object]:
+        """The classes and functions of C++ that the program has under a name."""
+        for unit in self.program.cpp.mentioning(name):
+            yield from (self.objects(ClassObject, one) for one in unit.classes if one.ir.name == name)
+            own = (one for one in unit.functions if one.code.name == name and one.code.kind == "function" and one.owner is None)
+            yield from (self.function_object(one, None) for one in own)
 
     @cached_property
     def _of_cython(self) -> list[Unit]:

@@ -293,18 +293,12 @@ class CallGraph:
 
     def _look_at(self, function: Function, one: Instruction, found: _Found) -> None:
         """What one instruction calls."""
-        opcode, elsewhere, is_joined = one[0], False, False
-        if opcode in _CALLING:
+        elsewhere = is_joined = False
+        if one[0] in _CALLING:
             values = self.called(function, one).values
-            handed: dict[bool, None] = {}  # whether what takes functions has them run elsewhere
             libraries = self._by_values(function, one, values, found)
-            for call in libraries:
-                has_run = call.row is not None and call.row.effect in _ELSEWHERE
-                elsewhere |= has_run
-                if call.row is not None and call.row.get("later"):
-                    continue
-                if not (call.name.startswith("builtins.") or call.name in _LEAVING or call.name in self._unrun):
-                    handed[has_run] = None
+            elsewhere = any(map(_runs_elsewhere, libraries))
+            handed = dict.fromkeys(_runs_elsewhere(call) for call in libraries if self._may_run(call))
             if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
                 handed[False] = None
             for has_run in handed:
@@ -313,8 +307,13 @@ class CallGraph:
             is_joined = (elsewhere or bool(started)) and self.joining.is_joined(function, one)
             found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
         found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
-        if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
+        if one[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, value.frame.function) for value in self._iterated(function, one) if isinstance(value, Activation))
+
+    def _may_run(self, call: LibraryCall) -> bool:
+        """Whether a library's function may run functions that it is given, before anything else is called."""
+        is_later = call.row is not None and call.row.get("later")
+        return not (is_later or call.name.startswith("builtins.") or call.name in _LEAVING or call.name in self._unrun)
 
     @cached_property
     def _unrun(self) -> frozenset[str]:
@@ -393,6 +392,11 @@ class CallGraph:
             made = function.definitions[register] if register >= 0 else None
             if made is not None and (made[0] in _NAMING or (made[0] == op.ATTR and self.facts.program.defines(function.text(made[4])))):
                 yield register
+
+
+def _runs_elsewhere(call: LibraryCall) -> bool:
+    """Whether a library's function has what it is given run elsewhere."""
+    return call.row is not None and call.row.effect in _ELSEWHERE
 
 
 def _by_instruction(calls: Calls) -> Iterator[tuple[Instruction, Calls]]:

@@ -158,14 +158,19 @@ class Callers(Calls):
             self._seed_instances(tracker, owner, name)
         if name in ITERATING or is_called:
             self._seed_declared(tracker, owner, name)
-        if name == "run" and any(self.models.method(one, each) for one in self.hierarchy.libraries(owner) for each in self.starting):
-            for each in sorted(self.starting):
-                tracker.attribute(each, owner.unit)
-        for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
+        for asked in self._asked_as(owner, name):
             tracker.attribute(asked, owner.unit)
         if function.definition is not None and function.parent is not None:
             for made in (*function.decorations, function.definition):
                 tracker.follow(function.parent, made[2])
+
+    def _asked_as(self, owner: ClassInfo, name: str) -> Iterator[str]:
+        """The names of the methods that are called where a method runs: what starts a thread, and what differentiates, beside its own."""
+        if name == "run" and any(self.models.method(one, each) for one in self.hierarchy.libraries(owner) for each in self.starting):
+            yield from sorted(self.starting)
+        yield name
+        if name == "forward" and is_differentiated(self.hierarchy, owner):
+            yield "apply"
 
     def _is_forwarded(self, owner: ClassInfo, name: str) -> bool:
         return any(self.forwarded(library) == name for library in self.hierarchy.libraries(owner))

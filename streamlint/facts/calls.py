@@ -32,6 +32,7 @@ from streamlint.facts.objects import (
 from streamlint.facts.parameters import Parameters
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import led_to
 
 PLAIN = (Constant, Scalar, Unknown)
 """Objects that are not told apart by the call that returns them."""
@@ -315,31 +316,22 @@ class Calls(Parameters):
 def _slice(function: Function) -> set[int]:
     """The parameters from which what a function returns or yields is reached, backwards through its registers and cells."""
     constants = function.unit.ir.constants
-    waiting = [one[2] for one in function.by_opcode[op.RETURN] if one[2] != op.NONE]
-    waiting += [one[3] for one in function.by_opcode[op.YIELD] if one[3] != op.NONE]
-    waiting += [one[3] for one in function.by_opcode[op.YIELD_FROM]]
-    seen: set[int] = set()
-    found: set[int] = set()
-    while waiting:
-        register = waiting.pop()
-        if register in seen:
-            continue
-        seen.add(register)
+    ends = [one[2] for one in function.by_opcode[op.RETURN] if one[2] != op.NONE]
+    ends += [one[3] for one in function.by_opcode[op.YIELD] if one[3] != op.NONE]
+    ends += [one[3] for one in function.by_opcode[op.YIELD_FROM]]
+
+    def before(register: int) -> Iterable[int]:
         one = function.definitions[register]
-        if one is None:
-            continue
-        if one[0] == op.PARAM:
-            found.add(one[3])
-        elif one[0] == op.LOAD:
-            waiting += [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
-        elif one[0] == op.FUNCTION:
+        if one is not None and one[0] == op.LOAD:
+            return [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
+        if one is not None and one[0] == op.FUNCTION:
             below = function.unit.function(one[3]).below
             names = {constants[load[3]] for inner in below for load in inner.by_opcode[op.LOAD]}
-            waiting += [store[3] for store in function.by_opcode[op.STORE] if constants[store[2]] in names]
-            waiting += one[4:]
-        else:
-            waiting += op.reads(one)
-    return found
+            return [*(store[3] for store in function.by_opcode[op.STORE] if constants[store[2]] in names), *one[4:]]
+        return op.reads(one) if one is not None else ()
+
+    reached = set(led_to(ends, before))
+    return {one[3] for one in function.by_opcode[op.PARAM] if one[2] in reached}
 
 
 def _is_within(frame: Frame | None, function: Function) -> bool:

@@ -77,11 +77,8 @@ class CppTracker(Tracker):
         element = function.definitions[use[3]]
         if element is not None and element[0] == op.NEXT:
             self.changed(function, use)  # if its address is taken: ``for (auto& x : container)``
-        name, owner = function.unit.ir.constants[use[2]]
-        for inner in function.unit.function(owner).below:
-            for one in inner.by_opcode[op.ADDRESS]:
-                if inner.unit.ir.constants[one[3]] == (name, owner):
-                    self.follow(inner, one[2], depth)
+        for inner, one in function.on_variable(op.ADDRESS, use[2]):
+            self.follow(inner, one[2], depth)
 
     def _name(self, function: Function, name: str, depth: int) -> None:
         self.attribute(last_part(name), function.unit, depth)

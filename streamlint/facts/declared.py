@@ -141,8 +141,7 @@ class Declared(KeyedFlow):
         if module not in _MODULES or not inner:
             return None
         if name in ("tuple", "Tuple") and inner[-1:] != ["Ellipsis"]:
-            nodes = [self.declared_node(unit, each, depth) for each in inner]
-            return self.objects(Group, "tuple", tuple(node or Node(None) for node in nodes)) if any(nodes) else None
+            return self._tuple_of([self.declared_node(unit, each, depth) for each in inner])
         if name in ("tuple", "Tuple") or name in _ITERABLES:
             held = self.declared_node(unit, inner[0], depth)
             return self.objects(Group, "iterable", (held,)) if held is not None else None
@@ -150,6 +149,10 @@ class Declared(KeyedFlow):
             keys, held = (self.declared_node(unit, each, depth) for each in inner[:2])
             return self.objects(Group, "mapping", (held, keys or self.holding(self.scalar))) if held is not None else None
         return None
+
+    def _tuple_of(self, nodes: list[Node | None]) -> Object | None:
+        """A tuple of what some nodes hold; None where no type of them is known."""
+        return self.objects(Group, "tuple", tuple(node or Node(None) for node in nodes)) if any(nodes) else None
 
     def declared_node(self, unit: Unit, annotation: str, depth: int = 0) -> Node | None:
         """A node that holds an object of a declared type; None where the type is not known."""

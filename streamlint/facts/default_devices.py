@@ -119,16 +119,21 @@ def _is_of_other(caller: Function, call: Instruction, function: Function) -> boo
     return is_own and owner is not None and function not in owner.methods.get(function.code.name, [function])
 
 
+def _parts(function: Function, one: Instruction) -> tuple[int, ...] | None:
+    """The registers that name a device for an instruction: several ways to it, or the argument of ``torch.device``; None for others."""
+    if one[0] in (op.CALL, op.INVOKE) and last_name(function, one) == "device":
+        return one[6 if one[0] == op.INVOKE else 5 :][:1]
+    return one[3:] if one[0] == op.PHI else None
+
+
 def _space(function: Function, register: int) -> str:
     """The space of a device by what it is called: on the host only where nothing else can be meant."""
     words: list[object] = []
     waiting = [register]
     for each in waiting:
         one = function.definitions[each] if each >= 0 else None
-        if one is not None and one[0] == op.PHI:
-            waiting += [part for part in one[3:] if part not in waiting]
-        elif one is not None and one[0] in (op.CALL, op.INVOKE) and last_name(function, one) == "device":
-            waiting += one[6 if one[0] == op.INVOKE else 5 :][:1]
-        else:
+        parts = _parts(function, one) if one is not None else None
+        waiting += [part for part in parts or () if part not in waiting]
+        if parts is None:
             words.append(function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CONST else function.dotted(each) or _DEVICE)
     return _HOST if all(word is None or (isinstance(word, str) and _HOST_NAMES.match(word)) for word in words) else _DEVICE

@@ -243,10 +243,7 @@ class Effects:
     def _of_call(self, function: Function, call: LibraryCall) -> Effect:
         row = call.row
         if row is None:
-            if call.name.removeprefix("builtins.") in _NUMBERS and self._is_on_device(function, call, False):
-                return Effect.READS
-            is_module = isinstance(call.receiver, LibraryObject) and call.receiver.kind == "module" and call.name.endswith(".__call__")
-            return Effect.LAUNCHES if is_module else NOTHING
+            return self._of_name(function, call)
         found = _OF_ROWS.get(row.effect, NOTHING)
         if row.effect == "factory" and not self._is_made_on_device(function, call):
             return NOTHING
@@ -260,6 +257,13 @@ class Effects:
         if row.effect == "launch" and row.get("waits"):
             found |= Effect.SYNCHRONIZES
         return found
+
+    def _of_name(self, function: Function, call: LibraryCall) -> Effect:
+        """The effect of a call that no row describes: a number of what is on a device, or a module that is called."""
+        if call.name.removeprefix("builtins.") in _NUMBERS and self._is_on_device(function, call, False):
+            return Effect.READS
+        is_module = isinstance(call.receiver, LibraryObject) and call.receiver.kind == "module" and call.name.endswith(".__call__")
+        return Effect.LAUNCHES if is_module else NOTHING
 
     def _is_made_on_device(self, function: Function, call: LibraryCall) -> bool:
         result = self._values(function, call.instruction[2])

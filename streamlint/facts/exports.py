@@ -148,14 +148,11 @@ class Exports:
         for held in self.classes.get(last, ()):
             if held[0] in heads or (not held[0] and heads and not is_known):
                 return held[1]
-        named = [one for one in self.functions.get(last, ()) if not one.is_operator and one.module in heads and one.module]
-        if named:
+        functions = [one for one in self.functions.get(last, ()) if not one.is_operator]
+        named = [one for one in functions if one.module in heads and one.module]
+        if named or not heads or is_known:
             return named
-        loose = [one for one in self.functions.get(last, ()) if not one.is_operator and not one.module]
-        if near is not None and len({one.within.unit for one in loose}) > 1:
-            loose = [one for one in loose if dirname(one.within.unit.path) == dirname(near.path)]
-        single = len({one.within.unit for one in loose}) == 1
-        return loose if single and heads and not is_known else []
+        return _of_one_file([one for one in functions if not one.module], near)
 
     def _operators(self, parts: list[str]) -> list[Export]:
         if len(parts) < 2:
@@ -193,3 +190,10 @@ class Exports:
         functions = [one for one in found if isinstance(one, Function)]
         owner = self.program.cpp.class_named(within.unit, scope_of(within), name.rpartition("::")[0])
         return functions or (owner.methods.get(last_part(name), []) if owner is not None else [])
+
+
+def _of_one_file(exports: list[Export], near: Unit | None) -> list[Export]:
+    """Exports of one name, if one file has them; of several, if one in the folder of the file that asks has them."""
+    if near is not None and len({one.within.unit for one in exports}) > 1:
+        exports = [one for one in exports if dirname(one.within.unit.path) == dirname(near.path)]
+    return exports if len({one.within.unit for one in exports}) == 1 else []

@@ -14,7 +14,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.handing import Handing
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
-    Address,
     BoundMethod,
     ClassObject,
     Constant,
@@ -161,6 +160,21 @@ class Facts(Bindings):
 _PLURALS = {"function": "functions", "class": "classes", "method": "methods", "object": "objects", "partial": "functions with arguments"}
 
 
+_IN_WORDS: dict[type[Object] | tuple[type[Object], ...], str] = {
+    FunctionObject: "function {0.function.name}",
+    (Container, Elements, Group): "container ({0.kind})",
+    (Varargs, Rest): "container (arguments)",
+    DeviceValue: "device ({0.space})",
+    Constant: "constant {0.value!r}",
+    Scalar: "number or text",
+    Unknown: "unknown ({0.reason})",
+    BoundMethod: "method {0.method.function.name}",
+    ClassObject: "class {0.definition.name}",
+    ModuleObject: "module {0.unit.path}",
+    External: "{0.name} of a library",
+}
+
+
 def describe(value: Object) -> Iterator[str]:
     """An object in words."""
     if isinstance(value, Memory):
@@ -168,31 +182,9 @@ def describe(value: Object) -> Iterator[str]:
         yield f"{value.type} in {host}{value.space} memory" + (f" ({value.evidence})" if value.evidence != "none" else "")
     elif isinstance(value, Instance):
         yield f"object of {value.definition.name}" + ("" if value.exact else " or a subclass")
-    elif isinstance(value, FunctionObject):
-        yield f"function {value.function.name}"
-    elif isinstance(value, (Container, Elements, Group, Varargs, Rest)):
-        yield f"container ({getattr(value, 'kind', 'arguments')})"
-    elif isinstance(value, DeviceValue):
-        yield f"device ({value.space})"
-    elif isinstance(value, Constant):
-        yield f"constant {value.value!r}"
-    elif isinstance(value, Scalar):
-        yield "number or text"
-    elif isinstance(value, Unknown):
-        yield f"unknown ({value.reason})"
-    elif isinstance(value, BoundMethod):
-        yield f"method {value.method.function.name}"
-    elif isinstance(value, ClassObject):
-        yield f"class {value.definition.name}"
-    elif isinstance(value, ModuleObject):
-        yield f"module {value.unit.path}"
-    elif isinstance(value, External):
-        yield f"{value.name} of a library"
     elif isinstance(value, LibraryObject):
         detail = f" ({value.detail})" if value.kind == "stream" and value.detail not in ("", "created") else ""
         yield f"object of {value.type}{detail}"
-    elif isinstance(value, Address):
-        yield "address"
     elif isinstance(value, Many):
         kind, _, name = value.kind.partition(" ")
         yield (
@@ -201,7 +193,8 @@ def describe(value: Object) -> Iterator[str]:
             + (f" of {getattr(value.of, 'path', value.of)}" if value.of != "*" else "")
         )
     else:
-        yield type(value).__name__.removesuffix("Object").lower()
+        named = type(value).__name__.removesuffix("Object").lower()
+        yield next((words for kinds, words in _IN_WORDS.items() if isinstance(value, kinds)), named).format(value)
 
 
 __all__ = ["Arguments", "Facts", "describe"]

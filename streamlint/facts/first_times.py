@@ -139,18 +139,19 @@ class FirstTimes:
             waiting += one[3:] if one[0] == op.PHI else ()
         return False
 
-    def _is_put_into(self, container: int, edge: int) -> bool:
-        """Whether an element is put behind an edge into a container that outlives the round."""
+    def _is_made_anew(self, container: int, edge: int) -> bool:
+        """Whether a container is made in the loops around an edge, or in a loop of who gives it."""
         made = self._definition(container)
         if made is not None and made[0] in (op.DICT, op.BUILD):
-            around = [loop for loop in self.graph.loops if edge in loop.body]
-            if all(self.home[made] in loop.body for loop in around):
-                return False
-        given = (
-            [value for value in self._values(container) if isinstance(value, Container)] if made is not None and made[0] == op.PARAM else []
-        )
-        if any(value.frame.function.control.innermost[value.frame.function.blocks[value.instruction]] != NOBODY for value in given):
-            return False  # made anew in a loop of who gives it
+            return all(self.home[made] in loop.body for loop in self.graph.loops if edge in loop.body)
+        values = self._values(container) if made is not None and made[0] == op.PARAM else ()
+        given = ((value.frame.function, value.instruction) for value in values if isinstance(value, Container))
+        return any(function.control.innermost[function.blocks[one]] != NOBODY for function, one in given)
+
+    def _is_put_into(self, container: int, edge: int) -> bool:
+        """Whether an element is put behind an edge into a container that outlives the round."""
+        if self._is_made_anew(container, edge):
+            return False
         path = path_of(self.function, container)
         stores = [*self._behind(edge, op.SET_ITEM)]
         keeping = self.function.known("puts", "extends", "puts-if-absent")

@@ -32,6 +32,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.facts.scopes import Definition, ExternalName, Scopes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import led_to
 from streamlint.models import Models, builtin
 
 DEEPEST = 5
@@ -253,11 +254,10 @@ class Flow:
         self.meant(ExternalName(name), target)
 
     def _starred(self, unit: Unit) -> tuple[Unit, ...]:
-        """The files from which a file takes all names: ``from x import *``."""
+        """The files from which a file takes all names."""
         found = self._stars.get(unit)
         if found is None:
-            targets = (self.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
-            found = self._stars[unit] = tuple(dict.fromkeys(target for target in targets if target is not None and target is not unit))
+            found = self._stars[unit] = tuple(dict.fromkeys(unit.starred()))
         return found
 
     def taken_by_package(self, unit: Unit) -> list[str]:
@@ -278,13 +278,7 @@ class Flow:
         """The global names of a file, also those that it takes from others with all their names."""
         found = self._names_of.get(unit)
         if found is None:
-            units = {unit: None}
-            waiting = [unit]
-            while waiting:
-                new = [target for target in self._starred(waiting.pop()) if target not in units]
-                units.update(dict.fromkeys(new))
-                waiting += new
-            found = self._names_of[unit] = frozenset(name for each in units for name in each.globals)
+            found = self._names_of[unit] = frozenset(name for each in led_to([unit], self._starred) for name in each.globals)
         return found
 
     def knows(self, name: str) -> bool:

@@ -385,6 +385,12 @@ class Function:
         """Whether it uses variables of a function around it."""
         return any(owner != self.code.number for one in self.below for _, owner in one.code.cells if not self.holds(owner))
 
+    def on_variable(self, opcode: int, number: int) -> Iterator[tuple[Function, Instruction]]:
+        """The loads, stores or addresses of a variable that closures share, which a constant names, each with its function."""
+        variable, place = self.unit.ir.constants[number], 2 if opcode == op.STORE else 3
+        for each in self.unit.function(variable[1]).below:
+            yield from ((each, one) for one in each.by_opcode[opcode] if self.unit.ir.constants[one[place]] == variable)
+
     def holds(self, number: int) -> bool:
         """Whether a code is this function or defined in it."""
         return any(one.code.number == number for one in self.below)

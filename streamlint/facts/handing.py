@@ -12,7 +12,7 @@ from streamlint.facts.instructions import LIST, arguments_of, last_name, placeho
 from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import Row, Selector
 
 if TYPE_CHECKING:
     from streamlint.facts.facts import Facts
@@ -189,12 +189,11 @@ class Handing:
             if callee is None:
                 return None
             if row.effect == "call" or row.get("style") == "call":
-                place, keeps = next(number for number, each in enumerate(given) if each[1] == callee), row.get("keeps")
-                own = {each.keyword for each in keeps if isinstance(each, Selector)} if isinstance(keeps, tuple) else set()
-                return Called(callee, [each for each in given[place + 1 :] if each[0] not in own])
+                keeps = {each.keyword for each in _selectors(row, "keeps")}
+                registers = [register for _, register in given]
+                return Called(callee, [each for each in given[registers.index(callee) + 1 :] if each[0] not in keeps])
             if row.get("style") in ("object", "packed"):
-                places = row.get("arguments")
-                packed = [_selected(given, each) for each in places if isinstance(each, Selector)] if isinstance(places, tuple) else []
+                packed = (_selected(given, each) for each in _selectors(row, "arguments"))
                 return Called(callee, [each for register in packed if register is not None for each in _unpacked(function, register)])
         return None
 
@@ -206,6 +205,12 @@ def _bound(function: Function, made: Instruction, own: tuple[int, ...]) -> Calle
         return Called(made[5], [(None, register) for register in (*made[6:], *own)])
     given = (own[place - 1] if place <= len(own) else op.NONE for place in places if place is not None)
     return Called(made[5], [(None, register if place is None else next(given)) for place, register in zip(places, made[6:], strict=True)])
+
+
+def _selectors(row: Row, word: str) -> list[Selector]:
+    """The selectors that a row has under a word."""
+    found = row.get(word)
+    return [each for each in found if isinstance(each, Selector)] if isinstance(found, tuple) else []
 
 
 def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None:

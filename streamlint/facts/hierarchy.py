@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName, Scopes
+from streamlint.facts.stores import Store
 
 MOST_MIXED = 100
 """Classes that define a member: of more than these no mixins are looked for."""
@@ -115,6 +116,10 @@ class Hierarchy:
                 or self._is_set_outside(name)
             )
         return self._has[key]
+
+    def stores(self, definition: ClassInfo, name: str) -> list[Store]:
+        """Where the methods of a class and of its bases set an attribute of their object."""
+        return [store for one in self.order(definition) for store in one.own_stores.get(name, ())]
 
     def _is_set_outside(self, name: str) -> bool:
         if name not in self._set_outside:

@@ -44,10 +44,15 @@ def pairs_of(function: Function, one: Instruction) -> Iterator[tuple[object, int
         yield from ((kind, register) for register, kind in _as_written(function, one))
 
 
+def _is_dictionary(function: Function, one: Instruction) -> bool:
+    """Whether a dictionary is written out: ``{"a": x}``, ``dict(a=x)``."""
+    return one[0] == op.DICT or (one[0] == op.CALL and function.dotted(one[3]) == "dict")
+
+
 def _entries(function: Function, register: int) -> list[tuple[int, object]] | None:
-    """The entries of a dictionary that is written out: ``{"a": x}``, ``dict(a=x)``, and what its block sets in it; None of another one."""
+    """The entries of a dictionary that is written out, and what its block sets in it; None of another one."""
     made = function.definitions[register] if register >= 0 and not function.is_cpp else None
-    if made is None or not (made[0] == op.DICT or (made[0] == op.CALL and function.dotted(made[3]) == "dict")):
+    if made is None or not _is_dictionary(function, made):
         return None
     entries = [(value, key) for key, value in pairs_of(function, made)]
     for use in function.uses[register]:
@@ -56,6 +61,12 @@ def _entries(function: Function, register: int) -> list[tuple[int, object]] | No
         elif use[0] != op.BIND and not (use[0] in (op.CALL, op.INVOKE) and (register, DICT) in _as_written(function, use)):
             return None
     return entries if all(isinstance(key, str) for _, key in entries) else None
+
+
+def is_none(function: Function, register: int) -> bool:
+    """Whether a register holds None, written as such."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
 
 
 def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:

@@ -1,14 +1,128 @@
-"""What loops, ``with`` and ``await`` get out of objects."""
+"""What subscripts, loops, ``with`` and ``await`` get out of objects."""
 
 from __future__ import annotations
 
 from streamlint.facts.members import Members
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Activation, Container, Group, Instance, Many, Object, Site
+from streamlint.facts.objects import (
+    Activation,
+    ClassObject,
+    Constant,
+    Container,
+    External,
+    Group,
+    Instance,
+    Key,
+    LibraryObject,
+    Many,
+    Memory,
+    ModuleObject,
+    Object,
+    Rest,
+    Scalar,
+    Site,
+    Unknown,
+    Varargs,
+)
+
+LAST_POSITION = 16
+"""Arguments behind this position are not told apart."""
 
 
 class Iteration(Members):
-    """Value flow of loops and scopes."""
+    """Value flow of elements, loops and scopes."""
+
+    # --- elements
+
+    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
+        """An element of an object arrives at a node; ``key`` is None where it is not known which."""
+        if not target.first("element", value, key):
+            return
+        if isinstance(value, ModuleObject):
+            self._module_element(value, key, target)
+        elif isinstance(value, (Container, Group, Varargs, Rest)):
+            self._held_element(value, key, target)
+        elif isinstance(value, Memory):
+            kind = self.models.part_type(value.type)
+            self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind, value.evidence) if kind else value)
+        elif isinstance(value, Instance):
+            if not self.has_method(value, "__getitem__"):
+                self._ask_keyed(value, key, target)
+            self._method_result(value, "__getitem__", target, site, key)
+        elif isinstance(value, (Scalar, Constant)):
+            self.solver.add(target, self.scalar)
+        elif isinstance(value, (External, ClassObject, Unknown)):
+            self.solver.add(target, value)
+            if key is not None:
+                self._ask_keyed(value, key, target)
+        elif isinstance(value, LibraryObject):
+            self.library_element(value, target)
+        elif isinstance(value, Activation):
+            self.solver.edge(self.yielded(value.frame), target)
+        elif isinstance(value, Many):
+            self.through(value, ("element", key), lambda one, node: self.element(one, key, node, None), target)
+        else:
+            self.unknown(target, "dynamic")
+
+    def _ask_keyed(self, value: Object, key: Key | None, target: Node) -> bool:
+        """The element under a key of what keeps its elements by keys arrives at a node; false if an object does not."""
+        held = self.keyed(value)
+        if held is not None:
+            self.ask(held, key, target)
+        return held is not None
+
+    def _held_element(self, value: Container | Group | Varargs | Rest, key: Key | None, target: Node) -> None:
+        """An element of a container, or of the rest of some arguments."""
+        if isinstance(value, Group):
+            self._group_element(value, key, target)
+        elif self._ask_keyed(value, key, target):
+            return
+        elif isinstance(value, Container):
+            self.solver.edge(self.contained(value, key), target)
+        elif isinstance(value, Varargs):
+            self.varargs_element(value, key, target)
+        else:
+            self.solver.edge(self.rest_element(value, key), target)
+
+    def _module_element(self, value: ModuleObject, key: Key | None, target: Node) -> None:
+        """``globals()[name]``."""
+        if isinstance(key, str):
+            self._module_member(value, key, target)
+        else:
+            self.definitions_of(value, target)
+
+    def library_element(self, value: LibraryObject, target: Node) -> None:
+        """An element of a library's object: a batch of a loader."""
+        raise NotImplementedError
+
+    def rest_element(self, value: Rest, key: Key | None) -> Node:
+        """The elements of ``*args`` or ``**kwargs`` over all calls of a function."""
+        raise NotImplementedError
+
+    def _group_element(self, value: Group, key: Key | None, target: Node) -> None:
+        if value.kind == "mapping":
+            self.solver.edge(value.nodes[0], target)
+            return
+        if isinstance(key, int) and value.kind == "tuple":
+            if -len(value.nodes) <= key < len(value.nodes):
+                self.solver.edge(value.nodes[key], target)
+            return
+        for node in value.nodes:
+            self.solver.edge(node, target)
+
+    def varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
+        arguments = value.arguments
+        rest = arguments.positional[value.first :]
+        if isinstance(key, int) and 0 <= key < len(rest):
+            self.solver.edge(rest[key], target)
+            return
+        for node in rest if key is None else ():
+            self.solver.edge(node, target)
+        for node in arguments.starred:
+            later = key - len(rest) + max(value.first - len(arguments.positional), 0) if isinstance(key, int) else None
+            self.each_element(node, later if later is not None and 0 <= later <= LAST_POSITION else None, target)
+
+    # --- loops and scopes
 
     def iterate(self, iterable: Node, target: Node) -> None:
         self.solver.when(iterable, lambda value: self.iterated(value, target, target.site))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint import TYPE_CHECKING
@@ -94,14 +94,16 @@ class Joining:
             if any(isinstance(value, LibraryObject) and self._is_pool(value) for value in self._values(function, one[3])):
                 yield one, one[3]
         for one in function.by_opcode[op.AWAIT]:
-            held = _behind(function, one[3])
-            made = function.definitions[held] if held >= 0 else None
-            if made is not None and made[0] in (op.CALL, op.INVOKE) and any(row.get("awaited") for row in self.facts.rows(function, made)):
+            if self._is_made(function, _behind(function, one[3]), (op.CALL, op.INVOKE), "awaited"):
                 yield one, one[3]
         for one in function.by_opcode[op.DESTROY] if self._joins_at_end else ():
-            made = function.definitions[one[2]]
-            if made is not None and made[0] in (op.CONSTRUCT, op.CALL) and any(row.get("joins") for row in self.facts.rows(function, made)):
+            if self._is_made(function, one[2], (op.CONSTRUCT, op.CALL), "joins"):
                 yield one, one[2]
+
+    def _is_made(self, function: Function, register: int, opcodes: Container[int], word: str) -> bool:
+        """Whether what made a value is a call in whose row a word is set."""
+        made = function.definitions[register] if register >= 0 else None
+        return made is not None and made[0] in opcodes and any(row.get(word) for row in self.facts.rows(function, made))
 
     def _is_behind(self, function: Function, one: Instruction, end: Instruction) -> bool:
         """Whether an end is reached from a start whichever way is taken; one in a loop of its own waits for all that others started."""

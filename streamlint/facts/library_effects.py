@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
@@ -57,38 +57,13 @@ class LibraryEffects(Selectors):
             self.unknown(target, "external")
 
     def _factory(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        kind = str(row.get("type", "torch.Tensor"))
-        memory = str(row.get("memory", "pageable"))
-        space = str(row.get("space", "host"))
+        kind, space = str(row.get("type", "torch.Tensor")), str(row.get("space", "host"))
 
-        def alike() -> None:
-            node = self.selected(row.get("like"), receiver, arguments)
-            if node is not None:
-                self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
-
-        def made(where: str, evidence: str) -> None:
-            if where == UNMOVED and space == "like":
-                alike()
-                return
-            if where == UNMOVED and not (space == "argument" and arguments.frame is not None and arguments.frame.function.is_cpp):
-                return
-            if where == "pinned":
-                self.solver.add(target, self.objects(Memory, "host", "pinned", kind), None, arguments.site)
-                return
-            if where not in ("host", UNMOVED):
-                self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
-                return
-
-            def pinned(is_pinned: bool | None) -> None:
-                pinning = "pinned" if is_pinned else "unknown" if is_pinned is None else memory
-                self.solver.add(target, self.objects(Memory, "host", pinning, kind), None, arguments.site)
-
-            self.chosen(row, "pin", receiver, arguments, pinned)
-
+        made = partial(self._made_in, row, receiver, arguments, target)
         if self.devices(row, receiver, arguments, made):
             return
         if space == "like":
-            alike()
+            self._made_alike(row, receiver, arguments, target)
             return
         data = row.get("data")
         if row.get("alias") and isinstance(data, Selector) and (node := self.selected(data, receiver, arguments)) is not None:
@@ -96,6 +71,32 @@ class LibraryEffects(Selectors):
             return
         is_open = space == "argument" and row.library == "torch"  # a device that is set beforehand counts
         made(self.program.default_devices.at(arguments.site) if is_open else {"argument": "host"}.get(space, space), "literal")
+
+    def _made_alike(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """Memory is made in the space of other memory."""
+        node = self.selected(row.get("like"), receiver, arguments)
+        made = partial(self._made_in, row, receiver, arguments, target)
+        if node is not None:
+            self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
+
+    def _made_in(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node, where: str, evidence: str) -> None:
+        """Memory is made in a space, which has its evidence."""
+        kind, space = str(row.get("type", "torch.Tensor")), row.get("space")
+
+        def made_on_host(is_pinned: bool | None) -> None:
+            pinning = "pinned" if is_pinned else "unknown" if is_pinned is None else str(row.get("memory", "pageable"))
+            self.solver.add(target, self.objects(Memory, "host", pinning, kind), None, arguments.site)
+
+        if where == UNMOVED and space == "like":
+            self._made_alike(row, receiver, arguments, target)
+        elif where == UNMOVED and not (space == "argument" and arguments.frame is not None and arguments.frame.function.is_cpp):
+            return
+        elif where == "pinned":
+            made_on_host(True)
+        elif where in ("host", UNMOVED):
+            self.chosen(row, "pin", receiver, arguments, made_on_host)
+        else:
+            self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
 
     def _aliased(self, value: Object, kind: str, target: Node, arguments: Arguments) -> None:
         """Memory that another library's object shares; other data is copied to pageable memory."""

@@ -1,4 +1,4 @@
-"""Members of objects: attributes, methods, elements."""
+"""Members of objects: attributes and methods."""
 
 from __future__ import annotations
 
@@ -45,14 +45,10 @@ MOST_DEFINERS = 200
 """Overriding methods of a name that a call may enter."""
 ELEMENT_TYPE = "numpy.dtype.kind"
 """What stands for the type of a tensor's elements: a name of a library that is no device."""
-LAST_POSITION = 16
-"""Arguments behind this position are not told apart."""
 
 
 class Members(Containers):
-    """Value flow of members and elements."""
-
-    # --- attributes
+    """Value flow of members."""
 
     def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         """A member of an object arrives at a node."""
@@ -61,36 +57,16 @@ class Members(Containers):
         place = (site or target.site) if name == "dtype" else None  # in C++ it is a method
         if place is not None and not place.function.is_cpp and isinstance(value, (Memory, Unknown)):
             self.solver.add(target, self.objects(External, ELEMENT_TYPE, None))
-        elif isinstance(value, Instance):
-            self._instance_member(value, name, target, site)
-        elif isinstance(value, ClassObject):
-            self._class_member(value, name, target, site)
-        elif isinstance(value, ModuleObject):
-            self._module_member(value, name, target)
-        elif isinstance(value, SuperObject):
-            self._super_member(value, name, target, site)
+        elif isinstance(value, (Instance, ClassObject, ModuleObject, SuperObject)):
+            self._program_member(value, name, target, site)
         elif isinstance(value, External):
-            root = getattr(builtins, value.name.partition(".")[0], None)
-            if value.receiver is not None or value.name == ELEMENT_TYPE or (root is not None and not hasattr(root, name)):
-                self.unknown(target, "external")
-            elif (row := self.models.attribute(f"{value.name}.{name}")) is not None and row.effect == "stream_of":
-                self.solver.add(target, self.objects(LibraryObject, f"{row.library}.stream", "stream", str(row.get("which")), site))
-            elif value.name.count(".") < LONGEST_NAME:
-                if not self.library_constant(f"{value.name}.{name}", target):
-                    self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
-            else:  # a loop that walks along an attribute
-                self.unknown(target, "external")
+            self._external_member(value, name, target)
         elif isinstance(value, Many):
             self.through(value, ("member", name), lambda one, node: self._member_of_one(one, value, name, node), target)
         elif isinstance(value, (Memory, LibraryObject, DeviceValue)):
             self.library_member(value, name, target)
         elif isinstance(value, (Container, Varargs, Rest, Group)):
-            if name in _OF_CONTAINERS:
-                self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
-            elif isinstance(value, Container) and value.kind == "modules":
-                self.modules_member(value, name, target)
-            elif isinstance(value, Container) and value.kind == "dict":  # a namespace: what it holds are its attributes
-                self.element(value, name, target, site)
+            self._container_member(value, name, target, site)
         elif isinstance(value, (Scalar, Constant)):
             if name in _OF_SCALARS:
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
@@ -100,6 +76,34 @@ class Members(Containers):
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")
+
+    def _program_member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        """A member of an object, a class or a file of the program."""
+        if isinstance(value, Instance):
+            self._instance_member(value, name, target, site)
+        elif isinstance(value, ClassObject):
+            self._class_member(value, name, target, site)
+        elif isinstance(value, ModuleObject):
+            self._module_member(value, name, target)
+        elif isinstance(value, SuperObject):
+            self._super_member(value, name, target, site)
+
+    def _external_member(self, value: External, name: str, target: Node) -> None:
+        """A member of a name of a library or of the language."""
+        root = getattr(builtins, value.name.partition(".")[0], None)
+        is_unknown = value.receiver is not None or value.name == ELEMENT_TYPE or (root is not None and not hasattr(root, name))
+        if is_unknown or value.name.count(".") >= LONGEST_NAME:  # a loop that walks along an attribute
+            self.unknown(target, "external")
+        elif not self.library_constant(f"{value.name}.{name}", target):
+            self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
+
+    def _container_member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        if name in _OF_CONTAINERS:
+            self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
+        elif isinstance(value, Container) and value.kind == "modules":
+            self.modules_member(value, name, target)
+        elif isinstance(value, Container) and value.kind == "dict":  # a namespace: what it holds are its attributes
+            self.element(value, name, target, site)
 
     def modules_member(self, value: Container, name: str, target: Node) -> None:
         """A member of a list of modules that is no list's: it is a module itself."""
@@ -325,84 +329,7 @@ class Members(Containers):
         """The files that mention a name, the nearest to a path first, as many as are looked at."""
         raise NotImplementedError
 
-    # --- elements
-
-    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
-        """An element of an object arrives at a node; ``key`` is None where it is not known which."""
-        if not target.first("element", value, key):
-            return
-        if isinstance(value, ModuleObject):
-            self._module_element(value, key, target)
-        elif isinstance(value, (Container, Varargs, Rest)) and (keyed := self.keyed(value)) is not None:
-            self.ask(keyed, key, target)
-        elif isinstance(value, Container):
-            self.solver.edge(self.contained(value, key), target)
-        elif isinstance(value, Group):
-            self._group_element(value, key, target)
-        elif isinstance(value, Varargs):
-            self.varargs_element(value, key, target)
-        elif isinstance(value, Rest):
-            self.solver.edge(self.rest_element(value, key), target)
-        elif isinstance(value, Memory):
-            kind = self.models.part_type(value.type)
-            self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind, value.evidence) if kind else value)
-        elif isinstance(value, Instance):
-            held = self.keyed(value) if not self.has_method(value, "__getitem__") else None
-            if held is not None:
-                self.ask(held, key, target)
-            self._method_result(value, "__getitem__", target, site, key)
-        elif isinstance(value, (Scalar, Constant)):
-            self.solver.add(target, self.scalar)
-        elif isinstance(value, (External, ClassObject, Unknown)):
-            self.solver.add(target, value)
-            if key is not None and (held := self.keyed(value)) is not None:
-                self.ask(held, key, target)
-        elif isinstance(value, LibraryObject):
-            self.library_element(value, target)
-        elif isinstance(value, Activation):
-            self.solver.edge(self.yielded(value.frame), target)
-        elif isinstance(value, Many):
-            self.through(value, ("element", key), lambda one, node: self.element(one, key, node, None), target)
-        else:
-            self.unknown(target, "dynamic")
-
-    def _module_element(self, value: ModuleObject, key: Key | None, target: Node) -> None:
-        """``globals()[name]``."""
-        if isinstance(key, str):
-            self._module_member(value, key, target)
-        else:
-            self.definitions_of(value, target)
-
-    def library_element(self, value: LibraryObject, target: Node) -> None:
-        """An element of a library's object: a batch of a loader."""
-        raise NotImplementedError
-
-    def rest_element(self, value: Rest, key: Key | None) -> Node:
-        """The elements of ``*args`` or ``**kwargs`` over all calls of a function."""
-        raise NotImplementedError
-
-    def _group_element(self, value: Group, key: Key | None, target: Node) -> None:
-        if value.kind == "mapping":
-            self.solver.edge(value.nodes[0], target)
-            return
-        if isinstance(key, int) and value.kind == "tuple":
-            if -len(value.nodes) <= key < len(value.nodes):
-                self.solver.edge(value.nodes[key], target)
-            return
-        for node in value.nodes:
-            self.solver.edge(node, target)
-
-    def varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
-        arguments = value.arguments
-        rest = arguments.positional[value.first :]
-        if isinstance(key, int) and 0 <= key < len(rest):
-            self.solver.edge(rest[key], target)
-            return
-        for node in rest if key is None else ():
-            self.solver.edge(node, target)
-        for node in arguments.starred:
-            later = key - len(rest) + max(value.first - len(arguments.positional), 0) if isinstance(key, int) else None
-            self.each_element(node, later if later is not None and 0 <= later <= LAST_POSITION else None, target)
+    # --- methods that the language calls
 
     def _method_result(self, value: Object, name: str, target: Node, site: Site | None, key: Key | None = None) -> None:
         """The result of a method that the language calls; ``key``: what is written in the subscript."""

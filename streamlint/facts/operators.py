@@ -202,15 +202,20 @@ class Operators(Protocols):
             if name in SIZED:
                 self.solver.when(node, lambda value: self.special(value, ("__len__",), given, aside))
         held = self.holding(receiver) if receiver is not None else arguments.positional[0] if arguments.positional else None
-        if held is not None and name in OF_ELEMENTS:
+        if held is not None:
+            self._called_on_elements(name, held, arguments, aside)
+        if name == "hasattr" and len(arguments.positional) > 1 and arguments.site is not None:
+            self._looked_for(arguments.positional[0], arguments.site, aside)
+
+    def _called_on_elements(self, name: str, held: Node, arguments: Arguments, aside: Node) -> None:
+        """What a function of the language calls on, or with, the elements of a container or iterable."""
+        if name in OF_ELEMENTS:
             self.elements_asked(held, OF_ELEMENTS[name], arguments, aside)
         key = arguments.keywords.get("key")
-        if held is not None and key is not None and (names or name == "container.sort"):
+        if key is not None and (name in OF_FUNCTIONS or name == "container.sort"):
             self.given_each(key, held, arguments)
         if name in ("filter", "functools.reduce") and len(arguments.positional) > 1:
             self.given_each(arguments.positional[0], arguments.positional[1], arguments, 1 if name == "filter" else 2)
-        if name == "hasattr" and len(arguments.positional) > 1 and arguments.site is not None:
-            self._looked_for(arguments.positional[0], arguments.site, aside)
 
     def given_each(self, callee: Node, iterable: Node, arguments: Arguments, times: int = 1) -> None:
         """A function is called with the elements of an iterable."""

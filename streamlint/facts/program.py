@@ -188,6 +188,11 @@ class Unit:
         """The modules of which the file imports everything."""
         return [module for module, taken in self.imports if taken == "*"]
 
+    def starred(self) -> Iterator[Unit]:
+        """The files of the program from which it takes all names: ``from x import *``."""
+        targets = (self.program.imported(module, self) for module in self.stars)
+        return (one for one in targets if one is not None and one is not self)
+
     @cached_property
     def attribute_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
         """By name: the instructions that read an attribute or call a method of that name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
@@ -59,9 +59,8 @@ class Scopes:
         if found:
             return found
         if name not in unit.globals:
-            for module, taken in unit.imports:
-                if taken == "*" and (target := unit.program.imported(module, unit)) is not None and target is not unit:
-                    found += [one for one in self.find(target, name, depth + 1) if not isinstance(one, ExternalName)]
+            for target in unit.starred():
+                found += [one for one in self.find(target, name, depth + 1) if not isinstance(one, ExternalName)]
             if not found:
                 found += [one for one in unit.classes if one.ir.name == name and one.ir.parent == 0]
             if not found:
@@ -72,16 +71,12 @@ class Scopes:
         one = function.definitions[register]
         if one is None:
             return []
-        if one[0] == op.CLASS:
-            return [function.unit.classes[one[3]]]
-        if one[0] == op.FUNCTION:
-            return [function.unit.function(one[3])]
         if one[0] == op.IMPORT:
             name = function.text(one[4]) if one[4] != op.NONE else None
             return self.imported(function.unit, function.text(one[3]), name, depth)
         if one[0] == op.CALL and (bound := self._bound_of(function, one)):
             return list(self.find(function.unit, bound, depth + 1))
-        if one[0] == op.CALL and len(one) == 6 and (wrapped := self._wrapped(function, one[5])) is not None:
+        if (wrapped := self._wrapped(function, register)) is not None:
             return [wrapped]
         if one[0] == op.PHI:
             return [each for before in one[3:] for each in self._defined(function, before, depth + 1)] if depth < DEEPEST else []
@@ -178,8 +173,7 @@ class Scopes:
         if head:
             meant = self.find(unit, head)
             homes = (unit.program.imported(one.name, unit) if isinstance(one, ExternalName) else one for one in meant)
-            units = (one for one in homes if isinstance(one, Unit))
-            return next((found for one in units if (found := self.alias(one, last, depth + 1)) is not None), None)
+            return self._alias_in(homes, last, depth)
         for function, register in unit.globals.get(name, ()):
             one = function.definitions[register]
             if one is not None and one[0] == op.IMPORT and one[4] != op.NONE:
@@ -188,9 +182,12 @@ class Scopes:
             if one is not None and one[0] in (op.ITEM, op.BINARY, op.NAME):
                 text = self.spelled(function, register)
                 return (unit, text) if text and text != name else None
-        stars = (unit.program.imported(module, unit) for module, taken in unit.imports if taken == "*") if name not in unit.globals else ()
-        targets = (one for one in stars if one is not None and one is not unit)
-        return next((found for one in targets if (found := self.alias(one, name, depth + 1)) is not None), None)
+        return self._alias_in(unit.starred(), name, depth) if name not in unit.globals else None
+
+    def _alias_in(self, homes: Iterable[Definition | None], name: str, depth: int) -> tuple[Unit, str] | None:
+        """The type that a name stands for in the first of some files in which it stands for one."""
+        found = (self.alias(one, name, depth + 1) for one in homes if isinstance(one, Unit))
+        return next((one for one in found if one is not None), None)
 
     def spelled(self, function: Function, register: int) -> str:
         """A type that code computes, as an annotation spells it; "" where it is none."""

@@ -164,31 +164,30 @@ class Selectors(Registers):
         if found is not None:
             return found
         found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
-        style, gives = row.get("style"), row.get("gives")
+        gives = row.get("gives")
         if isinstance(gives, tuple):
             found.positional = [self.selected(each, receiver, arguments) or Node(None) for each in gives]
-            return found
-        if row.effect == "callback":
+        elif row.effect == "callback":
             found.positional = self._of_callback(row, receiver, arguments)
-            return found
-        if style in ("call", "each") or row.effect == "call":
-            function, keeps = row.get("function"), row.get("keeps")
-            first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
-            own = {each.keyword for each in keeps} if isinstance(keeps, tuple) else set()
-            found.positional = list(arguments.positional[first:])
-            found.starred, found.double = list(arguments.starred), list(arguments.double)
-            found.keywords = {name: node for name, node in arguments.keywords.items() if name not in own}
-            if style == "each":
-                found.positional = [self.given_elements(node) for node in found.positional]
-            return found
-        selectors = row.get("arguments")
-        for selector in selectors if isinstance(selectors, tuple) else ():
-            node = self.selected(selector, receiver, arguments)
-            if node is not None and selector.keyword == "kwargs":
-                found.double.append(node)
-            elif node is not None:
-                found.starred.append(node)
+        elif row.get("style") in ("call", "each") or row.effect == "call":
+            self._give_rest(found, row, arguments)
+        else:
+            selectors = row.get("arguments")
+            for selector in selectors if isinstance(selectors, tuple) else ():
+                node = self.selected(selector, receiver, arguments)
+                if node is not None:
+                    (found.double if selector.keyword == "kwargs" else found.starred).append(node)
         return found
+
+    def _give_rest(self, found: Arguments, row: Row, arguments: Arguments) -> None:
+        """A function is given the arguments behind it, but those that the call keeps for itself."""
+        function, keeps = row.get("function"), row.get("keeps")
+        first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
+        own = {each.keyword for each in keeps} if isinstance(keeps, tuple) else set()
+        rest = arguments.positional[first:]
+        found.positional = list(map(self.given_elements, rest)) if row.get("style") == "each" else list(rest)
+        found.starred, found.double = list(arguments.starred), list(arguments.double)
+        found.keywords = {name: node for name, node in arguments.keywords.items() if name not in own}
 
     def _of_callback(self, row: Row, receiver: Object | None, arguments: Arguments) -> list[Node]:
         """What a host function is given: its data, behind the stream and a status where the registration says so."""
@@ -234,15 +233,20 @@ def _negated(flag: bool | None, negated: bool) -> bool | None:
     return flag if flag is None or not negated else not flag
 
 
+def _space_of_constant(value: object) -> tuple[str, str]:
+    """The space that a constant names as a device, with its evidence."""
+    if value is None:
+        return "host", "none"
+    if isinstance(value, str):
+        word = value.partition(":")[0]
+        return "device" if word in DEVICE_WORDS else "host" if word in HOST_WORDS else "unknown", "literal"
+    return "device", "literal" if isinstance(value, int) and not isinstance(value, bool) else "asked"
+
+
 def space_of(value: Object, action: Callable[[str, str], None]) -> None:
     """Run an action for the space that a device argument names."""
-    if isinstance(value, Constant) and isinstance(value.value, str):
-        word = value.value.partition(":")[0]
-        action("device" if word in DEVICE_WORDS else "host" if word in HOST_WORDS else "unknown", "literal")
-    elif isinstance(value, Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
-        action("device", "literal")
-    elif isinstance(value, Constant) and value.value is None:
-        action("host", "none")
+    if isinstance(value, Constant):
+        action(*_space_of_constant(value.value))
     elif isinstance(value, DeviceValue):
         action(value.space if value.space != "unknown" else "device", "literal" if value.space != "unknown" else "asked")
     elif isinstance(value, Memory):

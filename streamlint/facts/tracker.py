@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
-from streamlint.facts.scopes import ExternalName
+from streamlint.facts.scopes import Definition, ExternalName
 from streamlint.facts.steps import MOST_AROUND, Following
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
-_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
+_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE, op.ITER})
+_NAMING = frozenset({op.STORE, op.SET_NAME, op.SET_ATTR})
+_CALLING_OBJECT = frozenset({op.ENTER, op.NEXT})
+"""What calls methods of an object itself, not of what it holds."""
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
 """Methods that are called without their names."""
@@ -33,34 +36,22 @@ class Tracker(Following):
 
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
+        if opcode in _CALLING_OBJECT and depth == 0:
+            self.called(function, use)
         if opcode in _PASSED_ON:
             self.follow(function, use[2], depth)
             if opcode == op.INPLACE and use[4] == register:
                 self.changed(function, use)
-            if opcode == op.ENTER and depth == 0:
-                self.called(function, use)
-        elif opcode == op.STORE:
-            self._cell(function, use, depth)
-        elif opcode == op.SET_NAME:
-            self._name(function, function.text(use[2]), depth)
-        elif opcode == op.SET_ATTR:
-            if use[4] == register:
-                self.attribute(function.text(use[3]), function.unit, depth)
-            else:
-                self.changed(function, use)
+        elif opcode in _NAMING:
+            self._named(function, register, use, depth)
         elif opcode in (op.CALL, op.INVOKE):
             self._call(function, register, use, depth)
-        elif opcode in (op.BUILD, op.DICT, op.FUNCTION):
-            if opcode == op.FUNCTION:
-                self._default(function, register, use, depth)
-            else:
-                self.follow(function, use[2], depth + 1)
+        elif opcode == op.FUNCTION:
+            self._default(function, register, use, depth)
+        elif opcode in (op.BUILD, op.DICT):
+            self.follow(function, use[2], depth + 1)
         elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
-            if opcode == op.NEXT and depth == 0:
-                self.called(function, use)
             self.taken_out(function, use[2], depth)
-        elif opcode == op.ITER:
-            self.follow(function, use[2], depth)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
             if use[2] == register:
                 self.changed(function, use)
@@ -69,12 +60,20 @@ class Tracker(Following):
         elif opcode in (op.RETURN, op.YIELD):
             self.given_back(function, depth)
 
+    def _named(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        """The value is given a name; or it is an object, one of whose attributes is set."""
+        if use[0] == op.STORE:
+            self._cell(function, use, depth)
+        elif use[0] == op.SET_NAME:
+            self._name(function, function.text(use[2]), depth)
+        elif use[4] == register:
+            self.attribute(function.text(use[3]), function.unit, depth)
+        else:
+            self.changed(function, use)
+
     def _cell(self, function: Function, use: Instruction, depth: int) -> None:
-        name, owner = function.unit.ir.constants[use[2]]
-        for inner in function.unit.function(owner).below:
-            for one in inner.by_opcode[op.LOAD]:
-                if inner.unit.ir.constants[one[3]] == (name, owner):
-                    self.follow(inner, one[2], depth)
+        for inner, one in function.on_variable(op.LOAD, use[2]):
+            self.follow(inner, one[2], depth)
 
     def _name(self, function: Function, name: str, depth: int) -> None:
         """The value has a name of the module or of a class body."""
@@ -169,8 +168,8 @@ class Tracker(Following):
     def _made_decorators(self, function: Function, use: Instruction) -> Iterator[tuple[Function, int]]:
         """The functions that the callee of a call is, where another function has returned it, or that the callee's class calls: a decorator
         with arguments. Each with the number of arguments before the first."""
-        made = function.definitions[use[3]]
-        if made is None or made[0] not in (op.CALL, op.INVOKE):
+        made = _call_behind(function, use[3])
+        if made is None:
             return
         for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
             inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
@@ -180,31 +179,32 @@ class Tracker(Following):
 
     def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
         """The functions that a call may enter by the names in it, each with the number of arguments before the first."""
-        if use[0] == op.CALL and (made := function.definitions[use[3]]) is not None and made[0] in (op.CALL, op.INVOKE):
+        made = _call_behind(function, use[3])
+        if use[0] == op.CALL and made is not None:
             return  # what another call has given
         dotted = function.dotted(use[3])
-        if use[0] == op.INVOKE:
-            dotted = f"{dotted}.{name}" if dotted else ""
-        found = self.flow.scopes.find(function.unit, dotted) if dotted else ()
-        held = function.definitions[use[3]] if use[0] == op.INVOKE else None
-        is_of_object = held is not None and held[0] == op.CALL  # ``Class().method``, no ``Class.method``
+        found = self.flow.scopes.find(function.unit, f"{dotted}.{name}" if name else dotted) if dotted else ()
+        is_of_object = made is not None and made[0] == op.CALL  # ``Class().method``, no ``Class.method``
         for one in found:
-            if isinstance(one, Function):
-                yield one, 1 if one.has_receiver and (is_of_object or one.is_class_method) else 0
-            elif isinstance(one, ClassInfo):
-                constructor = self.flow.hierarchy.lookup(one, "__init__")
-                for method in constructor[1] if constructor is not None else ():
-                    yield method, 1
+            yield from self._entered(one, is_of_object)
         named = [one.name for one in found if isinstance(one, ExternalName)]
         yield from ((target, 0) for target in self.flow.bound_to(named, name))
         if use[0] == op.CALL and not found and (local := _local_function(function, use[3])) is not None:
             yield local, 0
-        if use[0] == op.INVOKE and all(isinstance(one, ExternalName) for one in found) and not self._is_library(found):
-            for method in self.flow.methods_named(name, function.unit):
-                yield method, 1 if method.has_receiver else 0
+        if use[0] == op.INVOKE and not any(map(self._is_known, found)):
+            yield from ((method, int(method.has_receiver)) for method in self.flow.methods_named(name, function.unit))
 
-    def _is_library(self, found: tuple[object, ...]) -> bool:
-        return any(isinstance(one, ExternalName) and self.flow.models.is_known(one.name.partition(".")[0]) for one in found)
+    def _entered(self, meant: Definition, is_of_object: bool) -> Iterator[tuple[Function, int]]:
+        """The functions that a call of what a name means enters, each with the number of arguments before the first."""
+        if isinstance(meant, Function):
+            yield meant, int(meant.has_receiver and (is_of_object or meant.is_class_method))
+        elif isinstance(meant, ClassInfo):
+            constructor = self.flow.hierarchy.lookup(meant, "__init__")
+            yield from ((method, 1) for method in (constructor[1] if constructor is not None else ()))
+
+    def _is_known(self, meant: Definition) -> bool:
+        """Whether a name means something of the program, or of a library that a model knows."""
+        return not isinstance(meant, ExternalName) or self.flow.models.is_known(meant.name.partition(".")[0])
 
     def _default(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         inner = function.unit.function(use[3])
@@ -232,11 +232,8 @@ class Tracker(Following):
         elif one[0] == op.NAME:
             self._name(function.unit.body, function.text(one[3]), depth + 1)
         elif one[0] == op.LOAD:
-            name, owner = function.unit.ir.constants[one[3]]
-            for inner in function.unit.function(owner).below:
-                for load in inner.by_opcode[op.LOAD]:
-                    if inner.unit.ir.constants[load[3]] == (name, owner):
-                        self.follow(inner, load[2], depth + 1)
+            for inner, load in function.on_variable(op.LOAD, one[3]):
+                self.follow(inner, load[2], depth + 1)
 
 
 class ContainerTracker(Tracker):
@@ -292,6 +289,12 @@ def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -
             return [position]
         return [number for number, one in enumerate(parameters) if one.kind == "star"]
     return [number for number, one in enumerate(parameters) if one.kind != "captured"]
+
+
+def _call_behind(function: Function, register: int) -> Instruction | None:
+    """The call that has given what a register holds."""
+    made = function.definitions[register]
+    return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
 
 
 def _local_function(function: Function, register: int) -> Function | None:

@@ -52,9 +52,8 @@ def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozen
     made |= {one[3] for one in calls if function.text(one[4]) == "requires_grad_" and len(one) < 8}
     new = {register for register in made if _is_new(function, register)}
     grads = {one[2]: one[3] for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "grad" and one[3] in made}
-    if blocks is not None or any(leaf in new for leaf in grads.values()):
-        return any(leaf in new for leaf in grads.values())
-    return bool(grads) and _are_looked_at(function, made, grads)
+    is_new = any(leaf in new for leaf in grads.values())
+    return is_new or (blocks is None and bool(grads) and _are_looked_at(function, made, grads))
 
 
 def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -> bool:
@@ -69,15 +68,19 @@ def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -
             continue
         seen.add(register)
         for use in function.uses[register]:
-            if use[0] in _COMBINING and not parts.isdisjoint(op.reads(use)):
-                return False
-            is_pass = use[0] == op.INVOKE and function.text(use[4]) == "backward"
-            if is_pass or (use[0] in (op.RETURN, op.BUILD) and register not in computed):
+            if _is_taken(function, use, parts) or (use[0] in (op.RETURN, op.BUILD) and register not in computed):
                 return False
             if use[0] in _FOLLOWED and op.DEFINES[use[0]]:
                 waiting.append(use[2])
                 computed.update([use[2]] if use[0] in _COMPUTING or register in computed else [])
     return True
+
+
+def _is_taken(function: Function, use: Instruction, parts: set[int]) -> bool:
+    """Whether something is computed of a gradient and its leaf, or differentiated."""
+    if use[0] in _COMBINING and not parts.isdisjoint(op.reads(use)):
+        return True
+    return use[0] == op.INVOKE and function.text(use[4]) == "backward"
 
 
 def _are_changed(function: Function, leaves: set[int], parts: set[int]) -> bool:

@@ -77,12 +77,4 @@ class Wrapped:
 
 def _may_pass_by(function: Function, blocks: set[int]) -> bool:
     """Whether a way through a function returns without any of some blocks."""
-    seen, waiting = set(blocks), [0]
-    while waiting:
-        block = waiting.pop()
-        if block not in seen:
-            seen.add(block)
-            waiting += function.control.successors[block]
-            if function.code.blocks[block][-1][0] == op.RETURN:
-                return True
-    return False
+    return any(function.code.blocks[block][-1][0] == op.RETURN for block in function.control.reach([0], blocks))

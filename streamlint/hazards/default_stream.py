@@ -44,9 +44,14 @@ class DefaultStream(StreamFiles):
         if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
             given_by_cython = function.is_cpp and is_cython(choice.at.function.unit)
             crossing = self._reason_cython(work, choice) if given_by_cython else self._reason_crossing(choice)
-            return crossing if function.is_cpp or crossing else self._reason_python(function, one, work, choice)
-        if not function.is_cpp:
-            return self._reason_python(function, one, work, choice)
+            if function.is_cpp or crossing:
+                return crossing
+        if function.is_cpp:
+            return self._reason_own(function, one, work, choice)
+        return self._reason_python(function, one, work, choice)
+
+    def _reason_own(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        """Why work of C++ matters whose stream C++, or its own file, has chosen."""
         if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
             return ""
         if self.is_ordered_on_purpose(function, one) or self._handles_error(function, one):

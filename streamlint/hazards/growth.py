@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import COPIES, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -71,15 +71,8 @@ class Growth:
     def _behind(self, ends: tuple[int, ...], after: int, within: frozenset[int] | None) -> frozenset[int]:
         """The blocks of a loop that an edge leads to before its branch, or another end, is reached."""
         header = min(within, key=self.graph.order.index) if within else -1
-        found: set[int] = set()
-        waiting = [after]
-        while waiting:
-            number = waiting.pop()
-            if number in found or number in (*ends, header) or (within is not None and number not in within):
-                continue
-            found.add(number)
-            waiting += self.graph.successors[number]
-        return frozenset(found)
+        outside = () if within is None else (number for number in range(len(self.graph)) if number not in within)
+        return frozenset(self.graph.reach([after], (*ends, header, *outside)))
 
     def _settles(self, register: int, truth: bool, reached: frozenset[int], within: frozenset[int] | None) -> bool:
         one = self.function.definitions[register] if register >= 0 else None
@@ -143,20 +136,13 @@ class Growth:
 
     def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What a variable without a place of its own is given for the rounds that follow."""
-        seen: set[int] = set()
-        waiting = [register]
-        while waiting:
-            value = waiting.pop()
-            one = self.function.definitions[value] if value >= 0 else None
-            if one is None or value in seen:
-                continue
-            seen.add(value)
-            if one[0] == op.PHI:
-                waiting += one[3:]
-            elif one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached:
-                waiting.append({op.CAST: one[4] if len(one) > 4 else -1, op.REBIND: one[-1], op.COPY: one[3]}[one[0]])
-            elif self.home[one] in reached:
-                yield value
+
+        def before(one: Instruction) -> Iterable[int]:
+            is_copy = one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached
+            return one[3:] if one[0] == op.PHI else one[COPIES[one[0]] :][:1] if is_copy else ()
+
+        values = behind(self.function, [register], before)
+        return (one[2] for one in values if one[0] != op.PHI and self.home[one] in reached)
 
     def _of_variable(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What a static variable, or a parameter that is a reference, is given: neither has a place of its own."""

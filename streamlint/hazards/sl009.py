@@ -34,18 +34,18 @@ def find(context: Context) -> Iterator[Finding]:
     best: dict[Span, tuple[tuple[bool, bool], Entry, Held]] = {}
     for entry, held in gil.find():
         place = _place(entry, held)
-        earlier = best.get(place)
+        earlier: tuple[bool, ...] = best[place][0] if place in best else ()
         most = _is_seen(held) and not entry.is_for_tests, held.needing is not None
-        if earlier is not None and most <= earlier[0]:
+        if most <= earlier:
             continue
         way = arms.way(entry.function, entry.binding, held.calls, held.site, held.operation.needs or ())
         may_be = most[0] and way is Way.USUAL, most[1]
-        if way is Way.NEVER or (earlier is not None and may_be <= earlier[0]):
+        if way is Way.NEVER or may_be <= earlier:
             continue
         is_for_others = held.needing is not None or not once.is_bound_once(entry.function)
         shown = may_be[0] and is_for_others and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
-        if (earlier is None or rank > earlier[0]) and (shown or context.options.evidence == "possible"):
+        if rank > earlier and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
     for rank, entry, held in best.values():
         yield _finding(rule, context, entry, held, rank[0])

@@ -5,12 +5,14 @@ A graph is the successors of its blocks; block 0 is the entry. Blocks that the e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import Code
+from streamlint.ir.code import Code, Instruction
+
+Thing = TypeVar("Thing")
 
 NOBODY = -1
 """The immediate dominator of the entry and of what is not reachable."""
@@ -48,6 +50,10 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.successors)
+
+    def reach(self, starts: Iterable[int], without: Iterable[int] = ()) -> Iterator[int]:
+        """The blocks to which ways lead that begin at some blocks, these included, and do not pass others; each once."""
+        return led_to(starts, self.successors.__getitem__, without)
 
     @cached_property
     def order(self) -> list[int]:
@@ -315,3 +321,31 @@ def _closed(open_: dict[int, None], block: int) -> frozenset[int]:
         part.add(one)
         if one == block:
             return frozenset(part)
+
+
+def led_to(begin: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]], without: Iterable[Thing] = ()) -> Iterator[Thing]:
+    """Some things, and what they lead to, but for ways through others; each once."""
+    waiting, seen = list(begin), set(without)
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            yield one
+            waiting += onward(one)
+
+
+def until(
+    code: Code, start: tuple[int, int], is_end: Callable[[Instruction], bool], successors: Sequence[Sequence[int]] | None = None
+) -> Iterator[Instruction]:
+    """The instructions of the ways on from a place in a block, each way as far as an instruction that ends it."""
+    waiting, seen = [start], set[int]()
+    while waiting:
+        block, index = waiting.pop()
+        for one in code.blocks[block][index:]:
+            if is_end(one):
+                break
+            yield one
+        else:
+            fresh = [after for after in (successors[block] if successors is not None else code.successors(block)) if after not in seen]
+            seen.update(fresh)
+            waiting += ((after, 0) for after in fresh)

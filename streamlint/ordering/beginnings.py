@@ -29,7 +29,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import ahead, operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
 _ON_CURRENT = frozenset({"compute", "copy", "transfer"})
@@ -37,6 +37,8 @@ _ON_CURRENT = frozenset({"compute", "copy", "transfer"})
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
+_HOLDING = frozenset({op.PHI, op.COPY, op.BUILD, op.DICT, op.ATTR, op.ITEM, op.UNPACK})
+_KEEPING = frozenset({op.RETURN, op.YIELD, op.SET_ATTR, op.SET_NAME, op.STORE, op.SET_ITEM, op.APPEND})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
 _MOST_FILES = 8
@@ -79,10 +81,7 @@ class Beginnings:
             ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
-                is_shared = self._is_scoped(function) or any(map(self._works_with_tensors, around(function)))
-                is_shared = is_shared or any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
-                others = self._on(self.sharing.with_any(held)) if is_shared else ()
+                others = self._on(self.sharing.with_any(held)) if self._is_shared(function) else ()
                 found.update(dict.fromkeys((*chosen, *others)))
             else:
                 self._pair(found, function, chosen, self.sharing.with_any(held))
@@ -90,6 +89,13 @@ class Beginnings:
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
             partners = found[each]
             yield each, frozenset(partners) if partners is not None else None
+
+    def _is_shared(self, function: Function) -> bool:
+        """Whether other work may touch the memory of a function of C++: it sets a stream, or works with tensors, or a caller does."""
+        if self._is_scoped(function) or any(map(self._works_with_tensors, around(function))):
+            return True
+        callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
+        return any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
 
     def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
         """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
@@ -226,15 +232,7 @@ class Beginnings:
         """Whether a register holds what came from outside, or is given to it."""
         if self.places.of(function, register).root[0] != "register":
             return True
-        seen, waiting = {register}, [register]
-        while waiting:
-            for use in function.uses.get(waiting.pop(), ()):
-                if use[0] in (op.RETURN, op.YIELD, op.SET_ATTR, op.SET_NAME, op.STORE, op.SET_ITEM, op.APPEND):
-                    return True
-                if use[0] in (op.PHI, op.COPY, op.BUILD, op.DICT, op.ATTR, op.ITEM, op.UNPACK) and use[2] not in seen:
-                    seen.add(use[2])
-                    waiting.append(use[2])
-        return False
+        return any(use[0] in _KEEPING for _, use in ahead(function, register, _HOLDING))
 
     # --- streams that are passed to work
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
+from streamlint.facts.instructions import is_none, uncast
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -17,7 +17,6 @@ from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, DONE, LATE, Tracked
 from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
 from streamlint.ordering.states import MOST_GUESSES, State
-from streamlint.ordering.turns import is_none
 from streamlint.transfer import device
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations

@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import until
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
@@ -147,18 +148,7 @@ class Captured:
         """The instructions between the begin and the end of a capture, as far as they stand in its function."""
         function, begin = capture.begin.function, capture.begin.instruction
         block, index = function.homes[begin]
-        seen: set[int] = set()
-        waiting = [(block, index + 1)]
-        while waiting:
-            number, first = waiting.pop()
-            for one in function.code.blocks[number][first:]:
-                if self.is_end(capture, function, one):
-                    break
-                yield one
-            else:
-                after = [each for each in function.control.successors[number] if each not in seen]
-                seen.update(after)
-                waiting += ((each, 0) for each in after)
+        return until(function.code, (block, index + 1), lambda one: self.is_end(capture, function, one), function.control.successors)
 
     def is_end(self, capture: Capture, function: Function, one: Instruction) -> bool:
         """Whether an instruction ends a capture."""
@@ -315,15 +305,8 @@ class Captured:
 
     def captures_before(self, function: Function, block: int, join: int) -> bool:
         """Whether a way begins a capture before it comes to a block."""
-        seen, waiting = {join}, [block]
-        while waiting:
-            number = waiting.pop()
-            if number not in seen:
-                seen.add(number)
-                if any(self._begins(function, one) for one in function.code.blocks[number]):
-                    return True
-                waiting += function.control.successors[number]
-        return False
+        passed = function.control.reach([block], [join])
+        return any(self._begins(function, one) for number in passed for one in function.code.blocks[number])
 
     def _begins(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction begins a capture, by itself or through what it calls."""

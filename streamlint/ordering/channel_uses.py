@@ -181,10 +181,5 @@ def _behind(function: Function, one: Instruction) -> Iterator[Instruction]:
     home = next(number for number, block in enumerate(function.code.blocks) if one in block)
     code = function.code.blocks[home]
     yield from code[code.index(one) + 1 :]
-    seen, waiting = set[int](), list(graph.successors[home])
-    while waiting:
-        block = waiting.pop()
-        if block not in seen:
-            seen.add(block)
-            yield from (each for each in function.code.blocks[block] if each != one)
-            waiting += graph.successors[block]
+    for block in graph.reach(graph.successors[home]):
+        yield from (each for each in function.code.blocks[block] if each != one)

@@ -83,15 +83,10 @@ class Crosswise:
 
     def _entered(self, function: Function, start: int, join: int) -> list[Entered]:
         """The collectives of a way, in the order of its blocks: the first one of each communicator."""
-        reached, waiting = {join}, [start]
-        while waiting:
-            number = waiting.pop()
-            if number not in reached:
-                reached.add(number)
-                waiting += function.control.successors[number]
+        reached = set(function.control.reach([start], [join]))
         found: dict[Communicator, Entered] = {}
         for number in function.control.order:
-            if number in reached and number != join:
+            if number in reached:
                 for one in function.code.blocks[number]:
                     for each in self._at(function, one, (), 0):
                         found.setdefault(each.communicator, each)

@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import led_to
 from streamlint.ordering.earlier import Earlier, Life
 from streamlint.transfer.actions import Copied, Read, Synchronized
 from streamlint.transfer.launches import Launches
@@ -151,14 +152,9 @@ class Drained:
     def _carriers(self, call: Site, returns: Iterable[Instruction], inner: Function, carried: frozenset[int]) -> frozenset[int]:
         """The registers of a function that hold memory of a device since a call has returned. ``carried``: those of the inner function."""
         is_there = all(end[2] in carried or (end[2] >= 0 and self.earlier.is_on_device(inner, end[2])) for end in returns)
-        found = {call.instruction[2]} if is_there else set[int]()
-        waiting = list(found)
-        while waiting:
-            for use in call.function.uses[waiting.pop()]:
-                if use[0] in (op.PHI, op.COPY) and use[2] not in found:
-                    found.add(use[2])
-                    waiting.append(use[2])
-        return frozenset(found)
+        uses = call.function.uses
+        begin = [call.instruction[2]] if is_there else []
+        return frozenset(led_to(begin, lambda register: [use[2] for use in uses[register] if use[0] in (op.PHI, op.COPY)]))
 
     def _on(self, function: Function, block: int, index: int, carried: frozenset[int], depth: int) -> _Ahead:
         """What the ways on from a place come to first, within the round that it stands in."""

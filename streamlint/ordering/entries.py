@@ -152,7 +152,7 @@ class Entries:
         if kind is not None and kind[1]:
             yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in kind[1] if each is not None])
             return
-        found = [value for value in map(_function_of, self.transfer.values(function, register)) if value is not None]
+        found = list(filter(None, map(_function_of, self.transfer.values(function, register))))
         is_named = one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found
         yield from self.facts.exports.targets(Export(function, binding, register, "", "")) if is_named else found
 

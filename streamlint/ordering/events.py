@@ -203,16 +203,8 @@ class EmptyWaits(EventWalk):
         """Whether the stream that waits gets work behind the record: work that the wait should have held back."""
         site = record[1][0] if record[1] else record[0]
         block, index = root.homes[site.instruction]
-        behind = list(root.code.blocks[block][index + 1 :])
-        graph, seen = root.control, set[int]()
-        waiting = list(graph.successors[block])
-        while waiting:
-            number = waiting.pop()
-            if number not in seen:
-                seen.add(number)
-                behind += root.code.blocks[number]
-                waiting += graph.successors[number]
-        return any(self._works_on(root, one, stream) for one in behind)
+        behind = (one for number in root.control.reach(root.control.successors[block]) for one in root.code.blocks[number])
+        return any(self._works_on(root, one, stream) for one in (*root.code.blocks[block][index + 1 :], *behind))
 
     def _works_on(self, function: Function, one: Instruction, stream: Place) -> bool:
         if one[0] == op.LAUNCH:

@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ir.graph import Graph, led_to
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, SPAWN
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
@@ -123,12 +123,8 @@ class Forks:
         graph = Graph.of(function.code, exceptions=False)
         order = {block: index for index, block in enumerate(graph.order)}
         home = next(number for number, block in enumerate(function.code.blocks) if start in block)
-        leading, waiting = {home}, [home]
-        while waiting:
-            for before in graph.predecessors[waiting.pop()]:
-                if before not in leading and order.get(before, 0) < order.get(home, 0):
-                    leading.add(before)
-                    waiting.append(before)
+        earlier = {block for block in range(len(graph)) if order.get(block, 0) < order.get(home, 0)}
+        leading = set(led_to([home], lambda block: earlier.intersection(graph.predecessors[block])))
         for block in graph.order:
             if block in leading:
                 code = function.code.blocks[block]

@@ -93,11 +93,7 @@ class KeptFlags:
         if function.is_cpp or call.instruction[0] not in (op.CALL, op.INVOKE):
             return None
         if len(key) == 1 or key[0] == op.LOAD:
-            register = register_of(function, key)
-            parameter = function.kept_parameter(register) if register is not None else op.NONE
-            one = function.definitions[parameter] if parameter >= 0 else None
-            given = operand_of(call.function, call.instruction, function, one[3]) if one is not None else None
-            return alike(call.function, given) if given is not None and given >= 0 else None
+            return _as_given(function, register_of(function, key), call)
         if key[0] == op.ITEM and isinstance(key[1], tuple) and isinstance(key[2], tuple) and key[2][0] == op.CONST:
             holder = self._as_passed(function, key[1], call)
             return self._entry(call.function, (key[0], holder, *key[2:])) if holder is not None else None
@@ -117,6 +113,14 @@ class KeptFlags:
         )
         entry = parts[0] if parts is not None and len(parts) == 1 else None
         return alike(function, entry.register) if entry is not None and entry.function is function else key
+
+
+def _as_given(function: Function, register: int | None, call: Site) -> Key | None:
+    """What a caller gives for the parameter that a register holds, as it says it; None where it holds none."""
+    parameter = function.kept_parameter(register) if register is not None else op.NONE
+    one = function.definitions[parameter] if parameter >= 0 else None
+    given = operand_of(call.function, call.instruction, function, one[3]) if one is not None else None
+    return alike(call.function, given) if given is not None and given >= 0 else None
 
 
 def _member(key: Key) -> str | None:

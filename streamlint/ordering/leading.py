@@ -12,10 +12,4 @@ def leads_to(function: Function, first: Instruction, second: Instruction, withou
     (block, index), (other, place) = function.homes[first], function.homes[second]
     if block == other and index < place:
         return True
-    waiting, seen = list(function.control.successors[block]), {without}
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            waiting += function.control.successors[one]
-    return other in seen - {without}
+    return other in function.control.reach(function.control.successors[block], [without])

@@ -8,6 +8,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import until
 from streamlint.models import Row
 from streamlint.ordering.reach import Reach
 from streamlint.transfer import device
@@ -83,20 +84,8 @@ class Locks:
     def _waits_behind(self, function: Function, number: int, index: int, taking: Instruction) -> bool:
         """Whether the host waits on some way from where a lock is taken to where it is let go."""
         guard = taking[2] if taking[0] == op.CONSTRUCT else taking[3]
-        seen: set[int] = set()
-        waiting = [(number, index + 1)]
-        while waiting:
-            at, start = waiting.pop()
-            for one in function.code.blocks[at][start:]:
-                if self._lets_go(function, one, guard, taking):
-                    break
-                if self._is_wait(function, one):
-                    return True
-            else:
-                after = [each for each in function.code.successors(at) if each not in seen]
-                seen.update(after)
-                waiting += ((each, 0) for each in after)
-        return False
+        held = until(function.code, (number, index + 1), lambda one: self._lets_go(function, one, guard, taking))
+        return any(self._is_wait(function, one) for one in held)
 
     def _lets_go(self, function: Function, one: Instruction, guard: int, taking: Instruction) -> bool:
         if one[0] in (op.EXIT, op.DESTROY):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import is_none, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Scopes
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
-from streamlint.ordering.turns import is_none
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, conditions
@@ -49,25 +48,31 @@ class MadeStreams:
         owner = function.method.owner if function.method is not None and not function.is_cpp and stream.register >= 0 else None
         if owner is None:
             return
-        bound = self.scopes.of(function, stream.register) if stream.kind == UNKNOWN else None
-        lanes = bound.places if bound is not None else (self.places.of(function, stream.register),)
-        names = [place.path[0] for place in lanes if place.root == ("parameter", 0) and len(place.path) == 1]
-        made = [each for name in names if len(found := _made(owner, str(name))) == 1 for each in found]
-        scope = bound.function.definitions[bound.register] if bound is not None else None
-        if bound is not None and scope is not None:
-            made.append((bound.function, scope))
+        names, made = self._kept(function, owner, stream)
         homes = {home for home, _ in made}
-        said = {each for home, one in made for each in _said_where(home, one)}
+        said: set[tuple[Key, bool]] = {each for home, one in made for each in _said_where(home, one)}
+        said.update(((op.ATTR, name, (_OF_OBJECT,)), True) for name in names)
         for branch in function.by_opcode[op.BRANCH] if homes else ():
             key = alike(function, unnegated(function, branch[2])[0])
             asked, is_there = as_asked(key)
             for whole, is_made in ((_of_object(function, asked), is_there), (_of_object(function, key), True)):
                 if whole is None or not _is_settled(owner, whole, homes):
                     continue
-                if whole in [(op.ATTR, name, (_OF_OBJECT,)) for name in names] or (whole, True) in said:
+                if (whole, True) in said:
                     yield key, not is_made
                 elif (whole, False) in said:
                     yield key, is_made
+
+    def _kept(self, function: Function, owner: ClassInfo, stream: Stream) -> tuple[list[object], list[tuple[Function, Instruction]]]:
+        """The attributes in which an object keeps a stream, and what makes it, each with its function."""
+        bound = self.scopes.of(function, stream.register) if stream.kind == UNKNOWN else None
+        lanes = bound.places if bound is not None else (self.places.of(function, stream.register),)
+        names: list[object] = [place.path[0] for place in lanes if place.root == ("parameter", 0) and len(place.path) == 1]
+        made = [each for name in names if len(found := _made(owner, str(name))) == 1 for each in found]
+        scope = bound.function.definitions[bound.register] if bound is not None else None
+        if bound is not None and scope is not None:
+            made.append((bound.function, scope))
+        return names, made
 
 
 def as_asked(key: Key) -> tuple[Key, bool]:

@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import until
 from streamlint.transfer.actions import Lost
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -34,20 +35,7 @@ class Peers:
     def _comes(self, site: Site, is_end: Callable[[Instruction], bool]) -> bool:
         function = site.function
         block, index = function.homes[site.instruction]
-        seen: set[int] = set()
-        waiting: list[tuple[int, int]] = [(block, index + 1)]
-        while waiting:
-            number, begin = waiting.pop()
-            for one in function.code.blocks[number][begin:]:
-                if is_end(one):
-                    return True
-                if self.may_wait(function, one):
-                    break
-            else:
-                fresh = [each for each in function.code.successors(number) if each not in seen]
-                seen.update(fresh)
-                waiting += ((each, 0) for each in fresh)
-        return False
+        return any(map(is_end, until(function.code, (block, index + 1), lambda one: not is_end(one) and self.may_wait(function, one))))
 
     def may_wait(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction may wait for anybody else, by itself or in what it enters."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ir.graph import Graph, led_to
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike
 
@@ -15,12 +15,8 @@ from streamlint.waits.questions import Key, alike
 def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block: int, register: int) -> bool:
     """Whether a block runs only where a tensor is on the host: it was asked itself, or that whose device it was made on."""
     of = set(_placed_as(transfer, function, register))
-    seen: set[int] = set()
-    waiting = [block]
-    while waiting:
-        number = waiting.pop()
-        for by, edge in graph.controlled_by[number] if number not in seen else ():
-            waiting.append(by)
+    for number in led_to([block], lambda number: [by for by, _ in graph.controlled_by[number]]):
+        for by, edge in graph.controlled_by[number]:
             end = function.code.blocks[by][-1]
             asked, is_turned = unnegated(function, end[2])
             one = function.definitions[asked] if asked >= 0 else None
@@ -29,7 +25,6 @@ def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block
                 holds = (edge == end[3]) != is_turned
                 if holds == (shows == "host"):
                     return True
-        seen.add(number)
     return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import assigned_at_once
 from streamlint.facts.objects import Constant, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,6 +17,7 @@ from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, behind
 
+_IN_CPP = frozenset({op.LOAD, op.ITEM, op.BINARY, op.INPLACE})
 _ELEMENTWISE = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 
@@ -113,23 +115,27 @@ class Storages:
         one = function.definitions[register]
         if one is None:
             return None
-        if function.is_cpp and one[0] in (op.BINARY, op.INPLACE) and function.text(one[3])[:1] in ("+", "-"):
-            return next((each for each in one[4:6] if not self.is_number(function, each)), None)
-        if one[0] == op.INVOKE and function.text(one[4]) in function.known("address"):
+        if one[0] == op.ADDRESS_ITEM or (one[0] == op.INVOKE and function.text(one[4]) in function.known("address")):
             return one[3]
-        if one[0] == op.LOAD and function.is_cpp:
-            return self._addressed(function, one)
         if one[0] == op.CONSTRUCT and len(one) == 6:
             return one[5]
-        if one[0] == op.UNPACK and one[6] == op.NONE:
-            built = function.definitions[one[3]]
-            return built[4 + one[4]] if built is not None and built[0] == op.BUILD and 4 + one[4] < len(built) else None
-        if one[0] == op.ADDRESS_ITEM or (one[0] == op.ITEM and function.is_cpp and self._is_flat(function, one[3])):
-            return one[3]
-        if one[0] in (op.CALL, op.INVOKE, op.ITEM, op.ATTR) and not (one[0] == op.ITEM and function.is_cpp):
+        if one[0] == op.UNPACK:
+            return assigned_at_once(function, one)
+        if function.is_cpp and one[0] in _IN_CPP:
+            return self._inside_cpp(function, one)
+        if one[0] in (op.CALL, op.INVOKE, op.ITEM, op.ATTR):
             viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
             return next(viewed, self._taken_over(function, one))
         return None
+
+    def _inside_cpp(self, function: Function, one: Instruction) -> int | None:
+        """C++: the pointer of which an offset is, the memory whose element is taken, or that whose address a variable holds."""
+        if one[0] == op.LOAD:
+            return self._addressed(function, one)
+        if one[0] == op.ITEM:
+            return one[3] if self._is_flat(function, one[3]) else None
+        is_offset = function.text(one[3])[:1] in ("+", "-")
+        return next((each for each in one[4:6] if is_offset and not self.is_number(function, each)), None)
 
     def is_taken_over(self, function: Function, one: Instruction) -> bool:
         """Whether a call makes nothing but an array of memory that is there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import is_none
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -109,7 +110,7 @@ class Symmetric:
             way, is_part, is_address = waiting.pop()
             for each in self.carriers.sources(way.function, way.register, way.context):
                 one, holder = each.instruction, each.function
-                if one is None or _is_none(holder, each.register):
+                if one is None or is_none(holder, each.register):
                     continue
                 if self.call(Site(holder, one)) is not None:
                     found.append(Source(holder, one, is_part, is_address))
@@ -163,8 +164,3 @@ def _at(shared: Shared) -> Shared | None:
     """Memory of a buffer; None where a loop makes several."""
     function, one = shared.buffer
     return shared if function.control.innermost[function.homes[one][0]] == NOBODY else None
-
-
-def _is_none(function: Function, register: int) -> bool:
-    one = function.definitions[register]
-    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import is_none
 from streamlint.facts.objects import Constant, Container, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -164,12 +165,6 @@ def _is_turn(key: Key, counter: Term, slots: Term) -> bool:
     index = key.key if isinstance(key, Element) and isinstance(key.key, tuple) else ()
     index = index[1] if index[:1] == (EARLIER,) and isinstance(index[1], tuple) else index
     return index[:4] == (op.BINARY, "%", counter, slots)
-
-
-def is_none(function: Function, register: int) -> bool:
-    """Whether a register holds None, written as such."""
-    one = function.definitions[register] if register >= 0 else None
-    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
 
 
 def asked_for_none(function: Function, register: int) -> tuple[int, bool] | None:

@@ -157,18 +157,12 @@ class Branches(Calls):
     def _may_order(self, state: State, block: int, *joins: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
         function = state.frame.function
-        seen, waiting = set(joins), [block]
-        while waiting:
-            number = waiting.pop()
-            if number in seen:
-                continue
-            seen.add(number)
+        for number in function.control.reach([block], joins):
             for one, actions, entered in self._meant(function, number):
                 if any(self.orders(state, one, action) for action in actions):
                     return True
                 if any(self._may_order_inside(state, one, callee) for callee in entered):
                     return True
-            waiting += function.control.successors[number]
         return False
 
     def _meant(self, function: Function, block: int) -> list[tuple[Instruction, tuple[Action, ...], list[Function]]]:

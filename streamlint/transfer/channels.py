@@ -17,10 +17,11 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import ahead, argument_registers, operand_of
 
 _HIGHEST = 3
 _ENDS = frozenset({"put", "get"})
+_MAKING = frozenset(opcode for opcode, defines in enumerate(op.DEFINES) if defines) - {op.CALL, op.INVOKE}
 _KEEPING = frozenset({op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD})
 _WITHIN = frozenset({op.ENTER, op.ITEM, op.UNPACK, op.NEXT})
 """What gives a queue that something else was made with: a scope, an end of a pipe, one of several."""
@@ -126,18 +127,10 @@ class Channels:
         return any(self._is_given_on(site.function, site.instruction[2], 0) for site in channel)
 
     def _is_given_on(self, function: Function, begin: int, depth: int) -> bool:
-        waiting, seen = [begin], set[int]()
-        while waiting:
-            register = waiting.pop()
-            if register in seen:
-                continue
-            seen.add(register)
-            for use in function.uses.get(register, ()):
-                is_argument = use[0] in (op.CALL, op.INVOKE) and any(each == register for _, each in argument_registers(function, use))
-                if use[0] in _KEEPING or (is_argument and self._leaves(function, use, register, depth)):
-                    return True
-                if op.DEFINES[use[0]] and use[0] not in (op.CALL, op.INVOKE):
-                    waiting.append(use[2])
+        for register, use in ahead(function, begin, _MAKING):
+            is_argument = use[0] in (op.CALL, op.INVOKE) and any(each == register for _, each in argument_registers(function, use))
+            if use[0] in _KEEPING or (is_argument and self._leaves(function, use, register, depth)):
+                return True
         return False
 
     def _leaves(self, function: Function, call: Instruction, register: int, depth: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import islice
 
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
@@ -17,7 +19,7 @@ from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import behind, operand_of
 from streamlint.waits.questions import EQUAL, alike, conditions
 from streamlint.waits.tested import are_of_host
 
@@ -68,20 +70,13 @@ class Guards:
 
     def is_pinning_asked(self, function: Function, register: int) -> bool:
         """Whether a function asks if memory is pinned that it copies all the same: it knows what it does."""
-        waiting, seen = [register], set[int]()
-        while waiting and len(seen) < 40:
-            each = waiting.pop()
-            if each < 0 or each in seen:
-                continue
-            seen.add(each)
-            if any(use[0] == op.INVOKE and use[3] == each and function.text(use[4]) == "is_pinned" for use in function.uses[each]):
-                return True
-            one = function.definitions[each]
-            if one is not None and one[0] in (op.PHI, op.COPY):
-                waiting += op.reads(one)
-            elif one is not None and one[0] == op.INVOKE:
-                waiting.append(one[3])
-        return False
+
+        def whole(one: Instruction) -> Iterable[int]:
+            return op.reads(one) if one[0] in (op.PHI, op.COPY) else one[3:4] if one[0] == op.INVOKE else ()
+
+        held = (one[2] for one in islice(behind(function, [register], whole), 40))
+        asked = (use for each in held for use in function.uses[each] if use[0] == op.INVOKE and use[3] == each)
+        return any(function.text(use[4]) == "is_pinned" for use in asked)
 
     def asks_for_tensor(self, function: Function, condition: int) -> int:
         """The register of which a condition asks whether it holds a tensor; NONE where it asks for something else."""
@@ -93,18 +88,11 @@ class Guards:
 
     def _same(self, function: Function, register: int) -> set[int]:
         """A register, and what it is a copy, an attribute or a part of: what is asked of an array is so of its data."""
-        found, waiting = set[int](), [register]
-        while waiting and len(found) < 20:
-            each = waiting.pop()
-            if each < 0 or each in found:
-                continue
-            found.add(each)
-            one = function.definitions[each]
-            if one is not None and one[0] in (op.COPY, op.CAST):
-                waiting.append(one[-1])
-            elif one is not None and one[0] in (op.ATTR, op.ITEM):
-                waiting.append(one[3])
-        return found
+
+        def whole(one: Instruction) -> Iterable[int]:
+            return one[-1:] if one[0] in (op.COPY, op.CAST) else one[3:4] if one[0] in (op.ATTR, op.ITEM) else ()
+
+        return {one[2] for one in islice(behind(function, [register], whole), 20)}
 
     def _asks(self, function: Function, condition: int) -> tuple[int, str]:
         """The register whose kind a condition asks for, and what it is where the condition holds."""

@@ -85,6 +85,11 @@ class Sizes:
             return self._joined(origin, list(op.reads(one)), depth)
         if origin.how == "module":
             return self._of_module(function, one, context)
+        return self._of_call(origin, one, depth)
+
+    def _of_call(self, origin: Origin, one: Instruction, depth: int) -> Size:
+        """The size of what a library's function gives."""
+        function, context = origin.known.function, origin.known.context
         for call in self.origins.calls(origin.known, one):
             effect = call.row.effect
             if effect == "factory":
@@ -293,8 +298,9 @@ class Sizes:
         first, last = (signed_number(self.contexts, each) if each is not None else None for each in (begin, end))
         if end is None:
             return -first if first is not None and first < 0 else None
-        if last is not None and (begin is None or first is not None):
-            return last - (first or 0) if last >= (first or 0) >= 0 else None
+        start = 0 if begin is None else first
+        if last is not None and start is not None:
+            return last - start if last >= start >= 0 else None
         one = self.contexts.definition(end)
         if one is None or begin is None or one[0] != op.BINARY or known.function.text(one[3]) != "+" or one[4] != begin.register:
             return None

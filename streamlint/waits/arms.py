@@ -53,14 +53,7 @@ def _decided(function: Function, join: int, inside: Collection[int]) -> Iterator
 
 def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[int]:
     """The blocks that run between a branch and where its ways meet: also those to which other branches lead as well (``a or b``)."""
-    found: dict[int, None] = {}
-    waiting = list(starts)
-    while waiting:
-        number = waiting.pop()
-        if number not in found and number not in (block, join):
-            found[number] = None
-            waiting += graph.successors[number]
-    return list(found)
+    return list(graph.reach(starts, (block, join)))
 
 
 def _is_number(facts: Facts, function: Function, register: int) -> bool:

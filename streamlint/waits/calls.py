@@ -111,13 +111,12 @@ class Calls:
     def _given(self, state: State, one: Instruction) -> Iterator[State | None]:
         function, path = state.frame.function, state.path
         name = sinks.called_name(function, one)
-        is_method = one[0] == op.INVOKE
         if self._is_launch(function, one):
             return  # a kernel loads a number as well
-        is_text = name in sinks.TEXT or (is_method and name == "join" and isinstance(function.constant(one[3]), str))
+        is_text = _makes_text(function, one, name)
         if is_text and self.serves:
             yield None
-        if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
+        if is_text or (name in sinks.ASKS_KIND and one[0] != op.INVOKE) or (path and isinstance(path[0], Member)):
             return
         if (found := self._by_name(state, one, name)) is not None:
             yield from found
@@ -324,6 +323,11 @@ def _takers(parameters: Sequence[Parameter], kind: object, place: int, path: Pat
         yield from _spread([index for index in plain if index >= place], star, path)
     elif kind == 2:
         yield from _spread([named[name] for name in named if not path or path[0] in (None, name, "*")], double, path)
+
+
+def _makes_text(function: Function, one: Instruction, name: str) -> bool:
+    """Whether a call makes a text of its arguments."""
+    return name in sinks.TEXT or (one[0] == op.INVOKE and name == "join" and isinstance(function.constant(one[3]), str))
 
 
 def _of_kind(parameters: Sequence[Parameter], kind: str) -> list[int]:

@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import until
 
 
 def warms_up(hot: HotRegions, region: Region) -> bool:
@@ -30,15 +31,5 @@ def warms_up(hot: HotRegions, region: Region) -> bool:
 
 def _within(function: Function, block: int, scope: Instruction, successors: Sequence[Sequence[int]]) -> Iterator[Instruction]:
     """The instructions from the head of a ``with`` statement to its end."""
-    rows = function.code.blocks
-    waiting, seen = [(block, rows[block].index(scope) + 1)], set[int]()
-    while waiting:
-        at, start = waiting.pop()
-        for one in rows[at][start:]:
-            if one[0] == op.EXIT and one[3] == scope[3]:
-                break
-            yield one
-        else:
-            fresh = [after for after in successors[at] if after not in seen]
-            seen.update(fresh)
-            waiting += [(after, 0) for after in fresh]
+    start = block, function.code.blocks[block].index(scope) + 1
+    return until(function.code, start, lambda one: one[0] == op.EXIT and one[3] == scope[3], successors)

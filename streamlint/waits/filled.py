@@ -34,16 +34,8 @@ class Asked(NamedTuple):
 def ends(function: Function, graph: Graph, block: int) -> bool:
     """Whether all ways from a block lead to the end of the round, the call, or an inner loop's round, and nothing else leads there."""
     stops = {loop.header for loop in graph.loops} | {place for place, one in enumerate(function.code.blocks) if one[-1][0] == op.RETURN}
-    waiting, seen = [block], set[int]()
-    while waiting:
-        number = waiting.pop()
-        if number in seen or number in stops:
-            continue
-        if len(graph.predecessors[number]) > 1 and (number == block or not graph.dominates(block, number)):
-            return False
-        seen.add(number)
-        waiting += graph.successors[number]
-    return True
+    joins = (number for number in graph.reach([block], stops) if len(graph.predecessors[number]) > 1)
+    return all(number != block and graph.dominates(block, number) for number in joins)
 
 
 def is_of_nothing(body: Body, asked: Asked) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from streamlint.facts.aliases import path_of
@@ -33,6 +33,7 @@ _CHOOSING = _PLAIN | {op.BRANCH, op.PHI}
 _CALLS = frozenset({op.CALL, op.INVOKE})
 _OF_TWO = (op.BINARY, op.INPLACE)
 _Placed = tuple[Function, int, Region | None]
+_READ = frozenset({op.CONST, op.NAME, op.LOAD, op.ATTR})
 _HANDED_ON = frozenset({op.UNARY, op.BINARY, op.ITEM, op.UNPACK, op.BUILD, op.COPY, op.CAST, op.SLICE})
 
 
@@ -317,23 +318,25 @@ def _rests_on(body: Body, register: int, loop: Loop, element: Instruction | None
         seen.add(one[2])
         if one == element:
             found = True
-        elif one[0] == op.PHI:
-            if body.home[one] == loop.header:
-                return None
-            waiting += one[3:]
-        elif one[0] in (op.CONST, op.NAME, op.LOAD, op.ATTR):
-            if path_of(function, one[2]) in changed:
-                return None
-            waiting += [one[3]] if one[0] == op.ATTR and function.text(one[4]) not in function.known("of-form") else []
-        elif one[0] in (op.CALL, op.INVOKE):
-            if not _may_make(function, one, methods):
-                return None
-            waiting += op.reads(one)
-        elif one[0] in _HANDED_ON or one[0] == op.COMPARE or (one[0] in (op.NEXT, op.ITER) and methods is None):
-            waiting += op.reads(one)
-        else:
+            continue
+        is_changed = path_of(function, one[2]) in changed if one[0] in _READ else one[0] == op.PHI and body.home[one] == loop.header
+        parts = _made_of(function, one, methods) if not is_changed else None
+        if parts is None:
             return None
+        waiting += parts
     return found
+
+
+def _made_of(function: Function, one: Instruction, methods: Iterable[str] | None) -> Sequence[int] | None:
+    """The registers that the value of an instruction rests on; None where it rests on more than those."""
+    if one[0] == op.PHI:
+        return one[3:]
+    if one[0] in _READ:
+        return one[3:4] if one[0] == op.ATTR and function.text(one[4]) not in function.known("of-form") else ()
+    if one[0] in (op.CALL, op.INVOKE):
+        return op.reads(one) if _may_make(function, one, methods) else None
+    is_handed_on = one[0] in _HANDED_ON or one[0] == op.COMPARE or (one[0] in (op.NEXT, op.ITER) and methods is None)
+    return op.reads(one) if is_handed_on else None
 
 
 def _may_make(function: Function, one: Instruction, methods: Iterable[str] | None) -> bool:

@@ -129,13 +129,17 @@ class LossSlice:
             return ()
         if one[0] in _PASSED_ON:
             return one[3:4] if one[0] == op.ITEM else op.reads(one)
-        calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
-        if calls and all(
-            is_of_tensors(self.facts.models, call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls
-        ):
+        if self._is_where_operands_are(function, one):
             return inputs_of(function, one)
         is_name = bool(values) and all(isinstance(value, External) for value in values)
         return () if one[0] == op.CONST or is_name else False
+
+    def _is_where_operands_are(self, function: Function, one: Instruction) -> bool:
+        """Whether a call computes with its operands, or gives a view of one: its result is where they are."""
+        calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+        return bool(calls) and all(
+            is_of_tensors(self.facts.models, call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls
+        )
 
     def _same(self, function: Function, one: Instruction) -> Iterator[Place]:
         """The registers that hold the very value that an instruction gives."""
@@ -157,9 +161,7 @@ class LossSlice:
 
     def _captured(self, function: Function, one: Instruction) -> Iterator[Place]:
         """What functions store in a variable of a function around them."""
-        name, owner = function.unit.ir.constants[one[3]]
-        for inner in function.unit.function(owner).below:
-            yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
+        yield from ((inner, store[3]) for inner, store in function.on_variable(op.STORE, one[3]))
 
     def _entered(self, function: Function, one: Instruction) -> list[Function]:
         """The functions of the program that a call runs."""
@@ -236,8 +238,7 @@ class LossSlice:
         held = [value for value in self.facts.values(function, one[3]).values if isinstance(value, (Instance, Container))]
         for value in held:
             if isinstance(value, Instance):
-                for definition in self.facts.hierarchy.order(value.definition):
-                    yield from ((store.function, store.value) for store in definition.own_stores.get(name, ()))
+                yield from ((store.function, store.value) for store in self.facts.hierarchy.stores(value.definition, name))
         for unit in self.facts.nearest(name, function.unit.path) if held else ():
             for store in unit.attribute_stores.get(name, ()):
                 given = self.facts.values(store.function, store.receiver).values if store.function in self.regions else ()

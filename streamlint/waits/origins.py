@@ -177,9 +177,8 @@ class ModelFacts(Facts):
     def _attribute(self, value: Instance, name: str, node: Node) -> None:
         """The parameters and buffers of a module are moved with it."""
         super()._attribute(value, name, node)
-        order = self.hierarchy.order(value.definition)
-        stores = [store for one in order for store in one.own_stores.get(name, ()) if self._registers(store)]
-        if stores and any(map(self.forwarded, self.hierarchy.libraries(value.definition))):
+        stores = self.hierarchy.stores(value.definition, name)
+        if any(map(self._registers, stores)) and any(map(self.forwarded, self.hierarchy.libraries(value.definition))):
             self._grow(node, STATE)
 
     def _registers(self, store: Store) -> bool:

@@ -42,16 +42,7 @@ def conditions(function: Function, block: int) -> Iterator[tuple[int, bool]]:
 
 
 def _leads(function: Function, start: int, target: int, without: int) -> bool:
-    successors = function.control.successors
-    seen, waiting = {without}, [start]
-    while waiting:
-        number = waiting.pop()
-        if number == target:
-            return True
-        if number not in seen:
-            seen.add(number)
-            waiting += successors[number]
-    return False
+    return target in function.control.reach([start], {without} - {target})
 
 
 def says_odd(function: Function, register: int) -> bool | None:

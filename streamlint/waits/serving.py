@@ -17,7 +17,7 @@ from streamlint.facts.objects import Container, Group, Memory, are_plain
 from streamlint.facts.reaching import above
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ir.graph import NOBODY, Loop, led_to
 from streamlint.waits.operands import argument_registers, behind
 
 _CALLS = (op.CALL, op.INVOKE)
@@ -171,12 +171,4 @@ def _brings_together(function: Function, one: Instruction, outputs: set[int], ot
 
 def _onward(function: Function, registers: Iterable[int], without: Iterable[int]) -> set[int]:
     """The registers that are computed from some, these included, but not from others."""
-    found: set[int] = set()
-    waiting, stops = list(registers), frozenset(without)
-    while waiting:
-        register = waiting.pop()
-        if register in found or register in stops:
-            continue
-        found.add(register)
-        waiting += [use[2] for use in function.uses.get(register, ()) if op.DEFINES[use[0]]]
-    return found
+    return set(led_to(registers, lambda each: [use[2] for use in function.uses.get(each, ()) if op.DEFINES[use[0]]], without))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import uncast
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.operands import behind
 
 TEXT = frozenset({"str", "repr", "format", "print"})
 ASKS_KIND = frozenset({"len", "isinstance", "issubclass", "type", "hasattr", "callable", "id"})
@@ -96,19 +98,14 @@ def is_group_entry(function: Function, register: int) -> bool:
 
 
 def _is_of_groups(function: Function, register: int) -> bool:
-    waiting, seen = [register], set[int]()
-    while waiting:
-        each = waiting.pop()
-        one = function.definitions[each] if each >= 0 and each not in seen else None
-        seen.add(each)
-        if one is None:
-            continue
+    def within(one: Instruction) -> Iterable[int]:
+        if one[0] in (op.ITEM, op.NEXT, op.ITER, op.UNPACK, op.COPY):
+            return one[3:4]
+        return one[3:] if one[0] == op.PHI else one[5:] if one[0] == op.CALL else ()
+
+    for one in behind(function, [register], within):
         if one[0] == op.ATTR and function.text(one[4]) == "param_groups":
             return True
         if one[0] == op.CALL and function.dotted(one[3]) == "getattr" and len(one) > 6 and function.constant(one[6]) == "param_groups":
             return True
-        if one[0] in (op.ITEM, op.NEXT, op.ITER, op.UNPACK, op.COPY):
-            waiting.append(one[3])
-        elif one[0] in (op.PHI, op.CALL):
-            waiting += one[3 if one[0] == op.PHI else 5 :]
     return False

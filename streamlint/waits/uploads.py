@@ -174,9 +174,14 @@ def _parts_of_constant(hot: HotRegions, function: Function, one: Instruction, re
         return _parts(hot, function, one, region)
     if one[0] == op.NAME:
         return _values_of_name(hot, one, region) if region.function is function else ()
+    return () if _is_same_number(hot, function, one, region) else None
+
+
+def _is_same_number(hot: HotRegions, function: Function, one: Instruction, region: Region) -> bool:
+    """Whether an attribute or a parameter is the same number in each round."""
     if one[0] == op.ATTR:
-        return () if _is_of_library(hot, function, one) or _is_setting(hot, region, one) else None
-    return () if one[0] == op.PARAM and _is_given_constant(hot, region, function, one) else None
+        return _is_of_library(hot, function, one) or _is_setting(hot, region, one)
+    return one[0] == op.PARAM and _is_given_constant(hot, region, function, one)
 
 
 def _parts(hot: HotRegions, function: Function, one: Instruction, region: Region) -> Sequence[int] | None:
@@ -244,8 +249,7 @@ def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
     round, and so is the object."""
     function, steady = region.function, steadiness_of(hot)
     values = [value for value in hot.facts.values(function, one[3]).values if isinstance(value, Instance)]
-    classes = [definition for value in values for definition in hot.facts.hierarchy.order(value.definition)]
-    stores = [store for each in classes for store in each.own_stores.get(function.text(one[4]), ())]
+    stores = [store for value in values for store in hot.facts.hierarchy.stores(value.definition, function.text(one[4]))]
     held = function.definitions[one[3]]
     is_given = function.is_parameter(one[3]) or (held is not None and held[0] == op.PARAM)
     if (not values and not is_given) or any(store.function.code.name != "__init__" for store in stores):
