@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from functools import cached_property
 from os.path import commonpath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -101,7 +102,16 @@ class CppScopes:
 
     def seeing(self, unit: Unit) -> list[Unit]:
         """The files that include a file, and itself."""
-        return [one for files in self._files.values() for one in files if unit in self.visible(one)]
+        return self._seen_by.get(unit, [])
+
+    @cached_property
+    def _seen_by(self) -> dict[Unit, list[Unit]]:
+        """By file: those that include it, and itself."""
+        found: dict[Unit, list[Unit]] = {}
+        for one in (each for files in self._files.values() for each in files):
+            for seen in self.visible(one):
+                found.setdefault(seen, []).append(one)
+        return found
 
     def included(self, include: str, unit: Unit) -> Unit | None:
         """The file that an include of a file names: by its path from there, or the nearest one of those whose paths end so."""

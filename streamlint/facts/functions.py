@@ -234,7 +234,7 @@ class Function:
             return bool(self.code.parameters) and self.code.parameters[0].name == "this"
         return self.owner is not None and not self.is_static and bool(self.code.parameters)
 
-    @property
+    @cached_property
     def is_cpp(self) -> bool:
         return self.unit.is_cpp
 

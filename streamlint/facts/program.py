@@ -231,7 +231,7 @@ class Unit:
 
     # --- C++
 
-    @property
+    @cached_property
     def is_cpp(self) -> bool:
         return self.source.language == "cuda"
 

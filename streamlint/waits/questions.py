@@ -33,16 +33,18 @@ def conditions(function: Function, block: int) -> Iterator[tuple[int, bool]]:
         if above == NOBODY:
             return
         end = function.code.blocks[above][-1]
-        if end[0] == op.BRANCH:
-            ways = [way for way in end[3:5] if way == block or _leads(function, way, block, above)]
-            if len(ways) == 1:
-                condition, turned = unnegated(function, end[2])
-                yield condition, (ways[0] == end[3]) != turned
+        if end[0] == op.BRANCH and (way := _way_to(function, above, block)) is not None:
+            condition, turned = unnegated(function, end[2])
+            yield condition, (way == end[3]) != turned
         block = above
 
 
-def _leads(function: Function, start: int, target: int, without: int) -> bool:
-    return target in function.control.reach([start], {without} - {target})
+def _way_to(function: Function, above: int, block: int) -> int | None:
+    """The one way of a branch from which paths lead to a block that the branch dominates at once; None where both lead there."""
+    graph, ways = function.control, function.code.blocks[above][-1][3:5]
+    if block not in ways or ways[0] == ways[1]:
+        return None  # if one way alone led there, that would dominate it
+    return block if all(before == above or graph.dominates(block, before) for before in graph.predecessors[block]) else None
 
 
 def says_odd(function: Function, register: int) -> bool | None:
