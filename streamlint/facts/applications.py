@@ -1,7 +1,8 @@
-"""Whether callers out of view may use a program: nobody does who is not shown, where it has entry points and is not packaged."""
+"""Whether callers out of view may use a file: none do where entry points of the program lead to its folder and it is not packaged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from streamlint.build_files import is_packaged
@@ -13,14 +14,29 @@ _MAIN, _NOTEBOOK = "__main__", ".ipynb"
 
 def is_closed(unit: Unit) -> bool:
     """Whether a file belongs to an application: what it defines is called by the program in view alone."""
-    return not unit.is_cpp and _has_entry(unit.program) and not is_packaged(unit.path)
+    return not unit.is_cpp and unit.folder in _folders(unit.program) and not is_packaged(unit.path)
 
 
-def _has_entry(program: Program) -> bool:
-    """Whether a file of the program is a notebook, or asks whether it is the one that is run."""
+def _folders(program: Program) -> frozenset[str]:
+    """The folders of notebooks, of files that ask whether they are the one that is run, and of all that these import, over any number of
+    files."""
     if program not in _KNOWN:
-        _KNOWN[program] = any(unit.path.endswith(_NOTEBOOK) or _asks(unit) for unit in program.units.values())
+        waiting = [unit for unit in program.units.values() if unit.path.endswith(_NOTEBOOK) or _asks(unit)]
+        reached = dict.fromkeys(waiting)
+        while waiting:
+            found = [each for each in _imported(waiting.pop()) if each not in reached]
+            reached.update(dict.fromkeys(found))
+            waiting += found
+        _KNOWN[program] = frozenset(unit.folder for unit in reached)
     return _KNOWN[program]
+
+
+def _imported(unit: Unit) -> Iterator[Unit]:
+    """The files that one imports: modules, and what is taken from a package."""
+    for module, name in unit.imports:
+        for named in (module, f"{module}{'' if module.endswith('.') else '.'}{name}" if name else module):
+            if (found := unit.program.imported(named, unit)) is not None and not found.is_cpp:
+                yield found
 
 
 def _asks(unit: Unit) -> bool:
@@ -28,4 +44,4 @@ def _asks(unit: Unit) -> bool:
     return not unit.is_cpp and any(_MAIN in (body.constant(one[4]), body.constant(one[5])) for one in body.by_opcode[op.COMPARE])
 
 
-_KNOWN: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Program, frozenset[str]] = WeakKeyDictionary()

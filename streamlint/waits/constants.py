@@ -24,6 +24,8 @@ _CHOOSING = frozenset({op.COMPARE, op.UNARY, op.ITEM})
 _MOST = 64
 """Pairs of constants of which one comparison is asked."""
 _KEEPING: dict[str, Callable[[Any], object]] = {"bool": bool, "int": int}
+_SPELLING: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper, "strip": str.strip, "casefold": str.casefold}
+"""Methods of texts that say the same in other letters."""
 _SIGNS: dict[str, Callable[[Any, Any], object]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "is": operator.eq, "is not": operator.ne, "in": lambda left, right: left in right, "not in": lambda left, right: left not in right,
@@ -117,8 +119,8 @@ class Constants:
             return self._captured(root, function.unit.ir.constants[one[3]])
         if function.is_cpp:
             return None
-        if one[0] == op.CALL:
-            return self._converted(root, one, depth)
+        if one[0] in (op.CALL, op.INVOKE):
+            return self._converted(root, one, depth) if one[0] == op.CALL else self._spelled(root, one, depth)
         if one[0] == op.COMPARE:
             return self._compared(root, one, depth)
         if one[0] == op.UNARY and function.text(one[3]) == "not":
@@ -137,10 +139,25 @@ class Constants:
 
     def _converted(self, root: Held, one: Instruction, depth: int) -> Values | None:
         """The same of ``bool(x)`` and ``int(x)``."""
-        keeping = _KEEPING.get(root.function.dotted(one[3])) if len(one) == 6 else None
+        name = root.function.dotted(one[3]) if len(one) == 6 else ""
+        if name == "str":
+            return self._texts(root._replace(register=one[5]), depth)
+        keeping = _KEEPING.get(name)
         kept = self._in(root._replace(register=one[5]), depth - 1) if keeping is not None else None
         is_number = kept is not None and all(isinstance(each, (bool, int, float)) for each in kept)
         return frozenset(map(keeping, kept)) if keeping is not None and kept is not None and is_number else None
+
+    def _spelled(self, root: Held, one: Instruction, depth: int) -> Values | None:
+        """The same of ``x.lower()``."""
+        spelling = _SPELLING.get(root.function.text(one[4])) if len(one) == 6 else None
+        texts = self._texts(root._replace(register=one[3]), depth) if spelling is not None else None
+        return frozenset(spelling(text) for text in texts) if spelling is not None and texts is not None else None
+
+    def _texts(self, held: Held, depth: int) -> frozenset[str] | None:
+        """The texts that a register may be; None where something else may be."""
+        values = self._in(held, depth - 1)
+        texts = frozenset(value for value in values or () if isinstance(value, str))
+        return texts if values is not None and len(texts) == len(values) else None
 
     def _compared(self, root: Held, one: Instruction, depth: int) -> Values | None:
         """What a comparison may give."""

@@ -62,14 +62,23 @@ class Members:
                 yield store
 
     def _receiver(self, owner: ClassInfo, held: Held) -> ClassInfo:
-        """The class of the receiver of a method, as far as methods tell that have called one another for it."""
+        """The class of the receiver of a method, as far as methods tell that have called one another for it, and who called the first."""
         function = held.function
         while (entered := entered_by(held.context, function)) is not None and entered.function is not function:
             function, call = entered
-            if call[0] != op.INVOKE or not is_own(function, call[3]) or function.owner is None:
-                break
-            owner = function.owner if owner in self.facts.hierarchy.order(function.owner) else owner
+            if call[0] == op.INVOKE and is_own(function, call[3]) and function.owner is not None:
+                owner = function.owner if owner in self.facts.hierarchy.order(function.owner) else owner
+                continue
+            called = self._called_for(function, call)
+            return called if called is not None and owner in self.facts.hierarchy.order(called) else owner
         return owner
+
+    def _called_for(self, function: Function, call: Instruction) -> ClassInfo | None:
+        """The class of the object for which a call calls a method, but for what unknown callers give; None where it may be another."""
+        values = list(self.facts.values(function, call[3]).values) if call[0] == op.INVOKE else []
+        known = [value for value in values if getattr(value, "reason", "") != "caller"]
+        classes = {value.definition for value in known if isinstance(value, Instance) and value.exact}
+        return classes.pop() if len(classes) == 1 and len(known) == 1 else None
 
     def of_class(self, definition: ClassInfo, name: str) -> list[Held] | None:
         """What is set as an attribute of a class's objects; None where something else may be."""
