@@ -45,21 +45,36 @@ class Given:
         self.members = Members(facts)
         self.command_line = CommandLine(facts, self.roots)
         self._known: dict[Held, Roots | None] = {}
+        self._seen: dict[Held, tuple[int, Roots | None]] = {}  # of one question: what hangs on what is asked is not the whole there
         self._asking: set[Held] = set()
+        self._cut = 0  # how often one was too deep
         self.met = 0  # how often what is asked hung on itself
 
-    def roots(self, held: Held, depth: int = _DEEPEST) -> Roots | None:
+    def roots(self, held: Held) -> Roots | None:
         """Where all that a register may hold was made; None where that cannot be told."""
+        around, self._seen = self._seen, {}
+        found = self._roots(held, _DEEPEST)
+        self._seen = around
+        return found
+
+    def _roots(self, held: Held, depth: int) -> Roots | None:
         if held in self._known:
             return self._known[held]
         if held in self._asking:
             self.met += 1
             return frozenset()  # what hangs on itself adds nothing
+        seen = self._seen.get(held)
+        if seen is not None and seen[0] >= depth:
+            return seen[1]
+        met, cut = self.met, self._cut
         self._asking.add(held)
         found = self._find(held, depth) if depth else None
         self._asking.discard(held)
-        if not self._asking:
+        self._cut += not depth
+        if not self._asking or (self.met, self._cut) == (met, cut):
             self._known[held] = found
+        else:
+            self._seen[held] = depth, found
         return found
 
     def _find(self, held: Held, depth: int) -> Roots | None:
@@ -146,7 +161,7 @@ class Given:
         return found if all(part is not None and part.register >= 0 for part in found) else None
 
     def _joined(self, parts: Iterable[Held | None], depth: int) -> Roots | None:
-        every = [self.roots(part, depth) if part is not None else None for part in parts]
+        every = [self._roots(part, depth) if part is not None else None for part in parts]
         return frozenset[Held]().union(*(each for each in every if each is not None)) if None not in every else None
 
     # --- parameters
@@ -219,7 +234,7 @@ class Given:
 
     def under(self, held: Held, key: object, depth: int = _DEEPEST) -> _Parts | None:
         """What a container holds under a key, with `_ABSENT` in it where that may be nothing; None where that is not known."""
-        whole = self.roots(held, depth) if depth > 0 else None
+        whole = self._roots(held, depth) if depth > 0 else None
         every = [self._of_container(root, key, depth) for root in whole or ()]
         return [part for each in every for part in each or ()] if every and None not in every else None
 
