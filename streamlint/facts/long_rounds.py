@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 
@@ -28,15 +30,18 @@ class LongRounds:
         calls, homes = self.graph.calls(function), function.blocks
         if any(homes.get(call.instruction) in blocks and self._is_long(function, call) for call in calls.libraries):
             return True
-        entered = (edge.callee for edge in calls.edges if edge.is_followed and not edge.is_handed and homes.get(edge.instruction) in blocks)
-        return depth > 0 and any(not callee.is_generator and self._is_always(callee, depth - 1) for callee in entered)
+        entered: dict[Instruction, list[Function]] = defaultdict(list)
+        for edge in calls.edges if depth else ():
+            if homes.get(edge.instruction) in blocks:
+                entered[edge.instruction] += [edge.callee] if edge.is_followed and not edge.is_handed else []
+        return any(each and all(self._is_always(callee, depth - 1) for callee in each) for each in entered.values())
 
     def _is_always(self, function: Function, depth: int) -> bool:
         if function not in self._always:
             self._always[function] = False  # where it calls itself
             control = function.control
             blocks = {block for block in control.order if control.post_dominates(block, 0)}
-            self._always[function] = self._has_long(function, blocks, depth)
+            self._always[function] = not function.is_generator and self._has_long(function, blocks, depth)
         return self._always[function]
 
     def _is_long(self, function: Function, call: LibraryCall) -> bool:
