@@ -122,7 +122,7 @@ def placeholder(function: Function, register: int) -> int | None:
 
 def element_given(function: Function) -> Instruction | None:
     """C++: what takes the element to which a function gives back a reference: it is read where the reference is used, not there."""
-    kind = function.code.returns if function.is_cpp else None
+    kind = function.code.returns if function.is_cpp and function.code.name != "operator[]" else None  # an element is no call
     ends = function.by_opcode[op.RETURN]
     if not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
         return None

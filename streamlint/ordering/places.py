@@ -46,7 +46,6 @@ _METHODS = {
     op.INVOKE: (),
     op.CALL: ("operator()",),
     op.DEREF: ("operator*",),
-    op.ITEM: ("operator[]",),
     op.ATTR: (ARROW,),
 }
 """C++: by opcode of what may run a method of an object, the operators that it may be."""

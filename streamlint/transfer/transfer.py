@@ -179,7 +179,7 @@ class Transfer(CallSites):
     def _element(self, function: Function, one: Instruction) -> Iterator[Action]:
         if one == element_given(function):
             return
-        if function.is_cpp and one[0] in (op.ITEM, op.DEREF):
+        if function.is_cpp and one[0] == op.DEREF:
             yield from self._behind_reference(function, one)
         if one[0] == op.ITEM and indices.is_gathered(self.facts, function, one):
             yield from (Read(register, "indexing", False) for register in (one[3], *indices.parts_of(function, one[4])))
@@ -195,8 +195,7 @@ class Transfer(CallSites):
         if one[0] in CALLING:
             entered: Iterable[Function] = (edge.callee for edge in self.edges(function, one) if edge.is_followed)
         else:
-            is_defined = any(map(self.facts.program.defines, ("operator*", "operator[]")))
-            entered = self.facts.callee_functions(function, one) if is_defined else ()
+            entered = self.facts.callee_functions(function, one) if self.facts.program.defines("operator*") else ()
         given = [element_given(callee) for callee in entered]
         if given and None not in given and any(use[0] in _VALUED for use in function.uses[one[2]]):
             yield Read(one[2], "indexing", False)
