@@ -48,6 +48,7 @@ class Rounds:
                 self._methods[last_part(name)].append(row)
         self._found: dict[Function, tuple[Round, ...]] = {}
         self._named_classes: dict[str, bool] = {}
+        self._used_members: dict[tuple[str, RoundRow], bool] = {}
 
     def of(self, function: Function) -> tuple[Round, ...]:
         """The calls of rounds that a function makes by itself."""
@@ -95,9 +96,17 @@ class Rounds:
 
     def _shows_itself(self, function: Function, one: Instruction, row: RoundRow) -> bool:
         """Whether a member that a row lists is used of the value of which a call calls a method."""
-        mentioning = self.facts.program.mentioning
-        is_used = any(name in unit.attribute_uses for name in row.beside for unit in mentioning(name))
-        return is_used and self.may_have(function.unit) and self.aliases.uses(function, one[3], frozenset(row.beside))
+        members = frozenset(name for name in row.beside if self._is_used(name, row))
+        return bool(members) and self.may_have(function.unit) and self.aliases.uses(function, one[3], members)
+
+    def _is_used(self, member: str, row: RoundRow) -> bool:
+        """Whether the program uses a member of this name anywhere: calls it, where it is a method."""
+        known = self._used_members.get((member, row))
+        if known is None:
+            is_method = any(self.facts.models.named(f"{name.rpartition('.')[0]}.{member}") is not None for name in row.names)
+            uses = (one for unit in self.facts.program.mentioning(member) for _, one in unit.attribute_uses.get(member, ()))
+            known = self._used_members[member, row] = any(not is_method or one[0] == op.INVOKE for one in uses)
+        return known
 
     def _is_named(self, name: str) -> bool:
         """Whether the program names all parts of the class that has a function of a round, or what a row says gives objects of it."""

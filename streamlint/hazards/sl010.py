@@ -244,10 +244,11 @@ class _Search:
         return self._is_work(function, one) or self._inner(Site(function, one)) != Site(function, one)
 
     def _inner(self, site: Site) -> Site:
-        """The work that a call leads to."""
+        """The work that a call leads to, in the thread of its own."""
         if site.instruction[0] not in (op.CALL, op.INVOKE) or self._is_work(site.function, site.instruction):
             return site
-        entered = [edge.callee for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_guess]
+        edges = self.transfer.edges(site.function, site.instruction)
+        entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere)]
         return (self.work_of(tuple(self.threads.closure(entered))) if entered else None) or site
 
     def _is_work(self, function: Function, one: Instruction) -> bool:
