@@ -94,7 +94,8 @@ class HostRounds:
         if self._is_device_chosen(regions, called, makers):
             return False
         if called:
-            return any(map(self._is_trained, called)) and not any(self._is_moved(value, makers) for value in called)
+            parts = {each for value in called for each in self._with_held([value]) if each != value}
+            return any(map(self._is_trained, called)) and not any(self._is_moved(value, makers, value in parts) for value in called)
         return self._placing.is_nowhere() and any(map(self._is_fed, regions))
 
     def _modules(self, calls: list[_Called]) -> dict[Object, None]:
@@ -179,8 +180,8 @@ class HostRounds:
         while waiting:
             here = waiting.pop()
             one = here.instruction
-            if one is not None and one[0] in (op.CALL, op.INVOKE) and self._makes(here.function, one):
-                found.append(Site(here.function, one))
+            if one is not None and one[0] in (op.CALL, op.INVOKE) and (maker := self._makes(here.function, one)) is not None:
+                found += [Site(here.function, one)] if maker else []
                 continue
             behind = [each for each in self._given.before(here) or [here] if each != here]
             if None in behind or len(seen) > _MOST or (not behind and not self._is_unmade(here)):
@@ -197,9 +198,13 @@ class HostRounds:
             for value in values
         )
 
-    def _makes(self, function: Function, one: Instruction) -> bool:
-        """Whether a call makes an object of a class of the program."""
-        return any(isinstance(each, ClassObject) for each in self.facts.callees(function, one))
+    def _makes(self, function: Function, one: Instruction) -> bool | None:
+        """Whether a call makes an object of a class of the program (True), or a layer of a library's (False); None for anything else."""
+        if any(isinstance(each, ClassObject) for each in self.facts.callees(function, one)):
+            return True
+        values = self.facts.values(function, one[2]).values
+        is_layer = bool(values) and all(_is_plain(value) or self._is_module(value) for value in values)
+        return False if is_layer else None
 
     def _is_fed(self, region: Region) -> bool:
         """Whether a region calls what it asks for parameters with tensors of the host alone."""
@@ -252,9 +257,28 @@ class HostRounds:
         """Whether the parameters of a module are asked for: it has some, as losses have none."""
         return _is_among(self.facts.hierarchy.order, value, self._trained)
 
-    def _is_moved(self, value: Object, makers: Context) -> bool:
-        moved = (each for function, one, modules in self._moves if self._placing.moves(function, one, makers) for each in modules)
-        return _is_among(self.facts.hierarchy.order, value, moved)
+    def _is_moved(self, value: Object, makers: Context, is_part: bool) -> bool:
+        """Whether a module may be moved, or a part of another one by itself; objects that other calls than those of the loop make are
+        others."""
+        constructors = self._constructors(value.definition) if isinstance(value, Instance) else []
+        own = {site for method, site in makers if method in constructors}
+        for function, one, modules in self._moves:
+            moved = modules if is_part else self._with_held(modules)
+            if not _is_among(self.facts.hierarchy.order, value, moved) or not self._placing.moves(function, one, makers):
+                continue
+            is_itself = own and _is_among(self.facts.hierarchy.order, value, modules)
+            if not (is_itself and self._is_of_others(function, one, own)):
+                return True
+        return False
+
+    def _is_of_others(self, function: Function, one: Instruction, own: set[Site]) -> bool:
+        """Whether all modules that a use moves are made by other calls than some."""
+        for register in _moved_by(one):
+            if any(map(self._is_module, self.facts.values(function, register).values)):
+                made = self._made_by(function, register)
+                if not made or not own.isdisjoint(made):
+                    return False
+        return True
 
     @cached_property
     def _trained(self) -> list[Object]:
@@ -263,10 +287,11 @@ class HostRounds:
 
     @cached_property
     def _moves(self) -> list[_Called]:
-        """The uses of what moves modules, or may do so, each with the modules that it is given, and those that they hold."""
-        return [(function, one, self._with_held(modules)) for function, one, modules in self._receivers(self.facts.models.known("places"))]
+        """The uses of what moves modules, or may do so, each with the modules that it is given."""
+        return self._receivers(self.facts.models.known("places"))
 
     def _with_held(self, modules: list[Object]) -> list[Object]:
+        """Modules, and those that they hold."""
         found = dict.fromkeys(modules)
         for value in (waiting := list(found)):
             held = [each for each in (*self._held(value), *filter(self._is_module, self._elements(value))) if each not in found]
@@ -280,8 +305,7 @@ class HostRounds:
         for unit in dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name)):
             for name in names & unit.attribute_uses.keys() if not unit.is_cpp else ():
                 for function, one in unit.attribute_uses[name]:
-                    registers = [one[3], *(one[6:] if one[0] == op.INVOKE else ())]
-                    values = (value for each in registers if each >= 0 for value in self.facts.values(function, each).values)
+                    values = (value for each in _moved_by(one) for value in self.facts.values(function, each).values)
                     every = dict.fromkeys(each for value in values for each in (value, *self._elements(value)))
                     if modules := [value for value in every if self._is_module(value) or _is_plain(value)]:
                         found.append((function, one, modules))
@@ -296,6 +320,11 @@ class HostRounds:
         for store in (store for one in classes for stores in one.own_stores.values() for store in stores if store.value >= 0):
             values = list(self.facts.values(store.function, store.value).values)
             yield from (each for held in values for each in (held, *self._elements(held)) if self._is_module(each))
+
+
+def _moved_by(one: Instruction) -> list[int]:
+    """The registers of what a method is called of, and is given."""
+    return [each for each in (one[3], *(one[6:] if one[0] == op.INVOKE else ())) if each >= 0]
 
 
 def _is_plain(value: Object) -> bool:
