@@ -58,8 +58,8 @@ class CopyStreams(Holding):
                 return Where(frame, current)
             if frame.caller is None or frame.call is None:
                 break
-            one = frame.call
-            frame = frame.caller
+            one, frame = frame.call, frame.caller
+            stream = stream._replace(register=op.NONE)  # the variable was one of the function that was left
         return Where(frame, stream)
 
     def _on(self, state: State, where: Where) -> State:
