@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.aliases import SELF, path_of
-from streamlint.facts.applications import is_closed
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
 from streamlint.facts.program import Program, Unit
@@ -27,15 +26,13 @@ class Unused:
         self.program = program
         self.hierarchy = hierarchy
         self._known: dict[Function, bool] = {}
-        self._left_over: dict[ClassInfo, bool] = {}
 
     def is_unused(self, function: Function) -> bool:
         """Whether nothing runs a function, or the one that it stands in: a private one, one of a script, a local one."""
         if function not in self._known:
             around = function.parent
             is_inside = around is not None and around.code.kind == "function" and self.is_unused(around)
-            is_own = self._is_own(function) and not self.is_named(function)
-            self._known[function] = is_inside or is_own or (function.owner is not None and self._is_left_over(function.owner))
+            self._known[function] = is_inside or (self._is_own(function) and not self.is_named(function))
         return self._known[function]
 
     def is_named(self, function: Function) -> bool:
@@ -64,30 +61,6 @@ class Unused:
                 given = ((module, f"{module}{'' if module.endswith('.') else '.'}{taken}") for module, taken in other.imports)
                 if any(stem in each and self.program.imported(each, other) is unit for pair in given for each in pair):
                     yield other
-
-    def _is_left_over(self, definition: ClassInfo) -> bool:
-        """Whether nobody makes objects of a class of an application: nothing but itself names it, and none are made by names alone."""
-        if definition not in self._left_over:
-            self._left_over[definition] = self._is_unnamed(definition)
-        return self._left_over[definition]
-
-    def _is_unnamed(self, definition: ClassInfo) -> bool:
-        unit, line = definition.unit, self.hierarchy.order(definition)
-        if not is_closed(unit) or definition.ir.decorators or self._makes_by_name or _lists(unit) or not self._has_own_bases(definition):
-            return False
-        if any("__init_subclass__" in one.methods for one in line) or len(self.hierarchy.cone(definition) or (definition, definition)) > 1:
-            return False
-        name, inside = definition.name, {each for methods in definition.methods.values() for method in methods for each in method.below}
-        units = self.program.mentioning(name)
-        uses = (user for each in units for user, _ in _uses(each, name))
-        is_offered = any(each.is_cpp for each in units) or any(other.stars for other in self.importers(unit))
-        return not is_offered and inside.issuperset(uses)
-
-    @cached_property
-    def _makes_by_name(self) -> bool:
-        """Whether a file imports what makes objects of classes by names out of settings."""
-        units = [unit for unit in self.program.units.values() if not unit.is_cpp]
-        return any(module.partition(".")[0] in unit.models.marked("makes-by-name") for unit in units for module, _ in unit.imports)
 
     # --- who has a right to call
 
