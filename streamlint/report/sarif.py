@@ -99,6 +99,7 @@ def _result(row: dict[str, Any], codes: list[str], view: View) -> dict[str, Any]
     }
     if run := row.get("run"):
         result["properties"]["run"] = run
+        del result["rank"]  # in a run, what it costs there ranks a finding
         result |= {"rank": round(100 * run["cost"]["share"], 2)} if run["cost"] else {}
     if row["trail"]:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(row, view)}]}]

@@ -11,6 +11,7 @@ from streamlint.frontends import python
 from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
+from streamlint.support.records import replace
 
 SPIN = """import torch
 
@@ -62,7 +63,7 @@ def test_what_the_operations_of_some_files_meet_is_looked_for_in_all() -> None:
     every = find(sources, Options(codes=frozenset({"SL001"})), lowered).findings
     asked = find(sources, Options(codes=frozenset({"SL001"})), lowered, asked={"far.py"}).findings
     assert {one.span.file for one in every} == {"near.py", "far.py"}
-    assert asked == [one for one in every if one.span.file == "far.py"]
+    assert asked == [replace(one, grounds=None) for one in every if one.span.file == "far.py"]  # trials of fixes rank nothing
 
 
 FINALLY = """import torch
