@@ -37,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = Path(__file__).parent / "precision" / "grounds.json"
 TABLE = ROOT / "streamlint" / "findings" / "confidence.json"
 SEED = 20261130
+LATER = (20261161,)
+"""Draws that were judged after the points were fitted: they are shown apart, and not fitted on."""
 PENALTY = 2.0
 """On the square of the points; there is none on those that all findings get."""
 RECORD = "record"
@@ -92,9 +94,19 @@ def kept() -> list[dict[str, Any]]:
     return list(json.loads(ROWS.read_text(encoding="utf-8"))) if ROWS.exists() else []
 
 
-def rows() -> list[Row]:
-    """All judged findings whose grounds are kept."""
-    mine, known = kept(), records()
+def of_fit() -> list[dict[str, Any]]:
+    """What is kept of the draws that are fitted on and shown by halves."""
+    return [one for one in kept() if one["draw"] not in LATER]
+
+
+def later() -> list[Row]:
+    """The judged findings of later draws whose grounds are kept."""
+    return rows([one for one in kept() if one["draw"] in LATER])
+
+
+def rows(mine: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Judged findings of which this is kept."""
+    known = records()
     said = {(draw, one.package, one.fingerprint): one.entry.verdict for draw, one in judged(_draws(mine))}
     found = []
     for one in mine:
@@ -123,12 +135,12 @@ def halves(seed: int = SEED) -> tuple[list[Row], list[Row]]:
     """What is fitted on, and what is shown: every other owner of judged packages, in an order by the rule that is told most of them and by
     the seed. It does not ask of which findings grounds are kept."""
     codes: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, one in judged(_draws(kept())):
+    for _, one in judged(_draws(of_fit())):
         codes[_owner(one)][one.code] += 1
     owners = sorted(codes)
     random.Random(seed).shuffle(owners)
     fitted = set(sorted(owners, key=lambda owner: min(codes[owner], key=lambda code: (-codes[owner][code], code)))[::2])
-    found = rows()
+    found = rows(of_fit())
     return [one for one in found if _owner(one) in fitted], [one for one in found if _owner(one) not in fitted]
 
 
@@ -169,7 +181,7 @@ def chance(points: Mapping[str, float], row: Row) -> float:
 
 def table() -> dict[str, Any]:
     """What `confidence.json` holds."""
-    fitted, draws = halves()[0], _draws(kept())
+    fitted, draws = halves()[0], _draws(of_fit())
     dates = [judgment.date for _, one in judged(draws) for judgment in one.judged]
     return {
         "source": f"benchmarks/precision/first_sight, draws {', '.join(map(str, draws))}, halves by the seed {SEED}",
@@ -225,6 +237,12 @@ def section() -> Iterator[str]:
     )
     yield "\n".join(_level_table(points, shown))
     yield "\n".join(_bin_table(points, shown))
+    new = later()
+    yield (
+        f"A draw that was judged afterwards (seed {', '.join(map(str, LATER))}; {len(new)} findings in {_packages(new)} repositories, "
+        f"{_real(new)} real, those apart that were mended at once): {100 * area(points, new):.0f} of 100 pairs."
+    )
+    yield "\n".join(_level_table(points, new))
     yield (
         "The points of a finding are added; what is expected is 1 / (1 + exp(-sum)). A rule's points rest on what it ever told of the "
         "ledger's packages and of the half that was fitted; a rule without points has no judged finding, and gets what all get:"
@@ -267,7 +285,7 @@ def _point_table(points: Mapping[str, float]) -> Iterator[str]:
 def show() -> Iterator[str]:
     """How the points do on both halves."""
     points = stored()
-    for name, found in zip(("fitted", "shown"), halves(), strict=True):
+    for name, found in zip(("fitted", "shown", "later"), (*halves(), later()), strict=True):
         yield f"{name}: {len(found)} findings in {_packages(found)} packages, {_real(found)} real, AUC {area(points, found):.2f}"
         yield from _level_table(points, found)
         yield from _bin_table(points, found)

@@ -29,7 +29,7 @@ def test_the_table_is_what_the_judged_findings_give(confidence: Any) -> None:
 
 def test_each_judged_finding_is_kept_once(confidence: Any) -> None:
     kept = json.loads(confidence.ROWS.read_text(encoding="utf-8"))
-    assert len({(one["draw"], one["package"], one["fingerprint"]) for one in kept}) == len(kept) == len(confidence.rows())
+    assert len({(one["draw"], one["package"], one["fingerprint"]) for one in kept}) == len(kept) == len(confidence.rows(kept))
 
 
 def test_no_owner_is_in_both_halves(confidence: Any) -> None:
