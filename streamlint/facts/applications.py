@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
+from functools import cached_property
 
 from streamlint.build_files import is_packaged
 from streamlint.facts.program import Program, Unit
@@ -12,23 +12,27 @@ from streamlint.ir import opcodes as op
 _MAIN, _NOTEBOOK = "__main__", ".ipynb"
 
 
-def is_closed(unit: Unit) -> bool:
-    """Whether a file belongs to an application: what it defines is called by the program in view alone."""
-    return not unit.is_cpp and unit.folder in _folders(unit.program) and not is_packaged(unit.path)
+class Applications:
+    """Answers for the files of a program."""
 
+    def __init__(self, program: Program) -> None:
+        self.program = program
 
-def _folders(program: Program) -> frozenset[str]:
-    """The folders of notebooks, of files that ask whether they are the one that is run, and of all that these import, over any number of
-    files."""
-    if program not in _KNOWN:
-        waiting = [unit for unit in program.units.values() if unit.path.endswith(_NOTEBOOK) or _asks(unit)]
+    def is_closed(self, unit: Unit) -> bool:
+        """Whether a file belongs to an application: what it defines is called by the program in view alone."""
+        return not unit.is_cpp and unit.folder in self._folders and not is_packaged(unit.path)
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """The folders of notebooks, of files that ask whether they are the one that is run, and of all that these import, over any
+        number of files."""
+        waiting = [unit for unit in self.program.units.values() if unit.path.endswith(_NOTEBOOK) or _asks(unit)]
         reached = dict.fromkeys(waiting)
         while waiting:
             found = [each for each in _imported(waiting.pop()) if each not in reached]
             reached.update(dict.fromkeys(found))
             waiting += found
-        _KNOWN[program] = frozenset(unit.folder for unit in reached)
-    return _KNOWN[program]
+        return frozenset(unit.folder for unit in reached)
 
 
 def _imported(unit: Unit) -> Iterator[Unit]:
@@ -42,6 +46,3 @@ def _imported(unit: Unit) -> Iterator[Unit]:
 def _asks(unit: Unit) -> bool:
     body = unit.body
     return not unit.is_cpp and any(_MAIN in (body.constant(one[4]), body.constant(one[5])) for one in body.by_opcode[op.COMPARE])
-
-
-_KNOWN: WeakKeyDictionary[Program, frozenset[str]] = WeakKeyDictionary()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
+from streamlint.facts.instructions import arguments_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -33,6 +34,15 @@ def offset_of(function: Function, call: Instruction, callee: Function) -> int | 
     if name == "backward":
         return None
     return 1 if has_context(callee) else 0
+
+
+def given_for(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call hands over for a parameter."""
+    offset, parameter = offset_of(caller, call, callee), callee.code.parameters[index]
+    for place, (register, kind) in enumerate(arguments_of(caller, call)):
+        if kind == parameter.name or (kind is None and offset is not None and place + offset == index):
+            return register
+    return None
 
 
 def is_context(function: Function, one: Instruction) -> bool:

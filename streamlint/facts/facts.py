@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.autograd import is_of_autograd, takes_context
@@ -29,6 +29,7 @@ from streamlint.facts.objects import (
     Memory,
     ModuleObject,
     Object,
+    PartialObject,
     Rest,
     Scalar,
     Unknown,
@@ -42,6 +43,7 @@ from streamlint.models import Models, Row
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
 _TEXTS = frozenset({"str"})
+_CALLABLE = (FunctionObject, BoundMethod, PartialObject)
 _OF_WORDS = frozenset({"Optional", "Union", "None", "typing"})
 
 
@@ -58,6 +60,15 @@ class Facts(Bindings):
     def frameworks(self) -> Frameworks:
         """The methods that frameworks call."""
         return Frameworks(self.program, self.hierarchy, self.models)
+
+    def is_of_host(self, function: Function, name: str) -> bool:
+        """Whether a name in a function is one of a library that starts nothing on a device by itself."""
+        return (self.cpp_models if function.is_cpp else self.models).is_of_host(name)
+
+    def hands_function(self, function: Function, registers: Iterable[int]) -> bool:
+        """Whether one of some registers may hold a function of the program, which whoever is given it may call."""
+        held = (value for register in registers if register >= 0 for value in self.values(function, register).values)
+        return any(isinstance(value, _CALLABLE) for value in held)
 
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         function = frame.function

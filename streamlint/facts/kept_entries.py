@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.autograd import offset_of
+from streamlint.facts.autograd import given_for, offset_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of
 from streamlint.facts.objects import Site
@@ -30,11 +30,7 @@ def differs(facts: Facts, function: Function, register: int, depth: int = _DEEPE
 def _is_given_another(facts: Facts, site: Site, function: Function, index: int, depth: int) -> bool:
     """Whether a call gives a parameter such a key."""
     caller, call = site
-    offset = offset_of(caller, call, function) if call[0] in (op.CALL, op.INVOKE) else None
-    if offset is None:
+    if call[0] not in (op.CALL, op.INVOKE) or offset_of(caller, call, function) is None:
         return True
-    name = function.code.parameters[index].name
-    return any(
-        (kind == name or (kind is None and place + offset == index)) and differs(facts, caller, register, depth - 1)
-        for place, (register, kind) in enumerate(arguments_of(caller, call))
-    )
+    register = given_for(caller, call, function, index)
+    return register is not None and differs(facts, caller, register, depth - 1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from streamlint.facts.autograd import offset_of
+from streamlint.facts.autograd import given_for, offset_of
 from streamlint.facts.call_graph import CallGraph, Edge
 from streamlint.facts.flags import Flag, Flags, Holds, text_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of, uncast
 from streamlint.facts.objects import Constant, Text, Unknown
-from streamlint.facts.tables import Tables, given_for, key_of, lookup_of
+from streamlint.facts.tables import Tables, key_of, lookup_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

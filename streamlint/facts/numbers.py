@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint import TYPE_CHECKING
+from streamlint.facts.autograd import given_for
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.cpp_templates import is_parameter
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of
 from streamlint.facts.objects import Constant
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -90,7 +90,7 @@ class Numbers:
             return Bounds(min(numbers), max(numbers)) if numbers and len(numbers) == len(held) else OPEN
         name = function.text(one[3])
         if is_parameter(function, name):
-            return self._template(function, name, depth)
+            return self._template(function, name)
         places = list(self._set_at(function, name))
         return self.of(*places[0], depth) if len(places) == 1 else OPEN
 
@@ -108,7 +108,7 @@ class Numbers:
                     if is_meant and last_part(said) == last:
                         yield each, store[3]
 
-    def _template(self, function: Function, name: str, depth: int) -> Bounds:
+    def _template(self, function: Function, name: str) -> Bounds:
         """A template parameter of a function, by all calls."""
         if name not in function.code.template:
             return OPEN
@@ -127,16 +127,10 @@ class Numbers:
 
     def _parameter(self, function: Function, one: Instruction, depth: int) -> Bounds:
         """What callers in view give for a parameter, or its default."""
-        index, found = one[3], list[Bounds]()
-        name, default = function.code.parameters[index].name, function.default_place(index)
+        found, default = list[Bounds](), function.default_place(one[3])
         for caller, call in self.calls(function):
-            offset = 1 if function.has_receiver else 0
-            given = [
-                register
-                for position, (register, kind) in enumerate(arguments_of(caller, call))
-                if kind == name or (kind is None and position + offset == index)
-            ]
-            place = (caller, given[0]) if given else default
+            given = given_for(caller, call, function, one[3])
+            place = (caller, given) if given is not None else default
             found.append(self.of(*place, depth) if place is not None else OPEN)
         return _join(found) if found or default is None else self.of(*default, depth)
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
-from streamlint.facts.autograd import offset_of
+from streamlint.facts.autograd import given_for
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.facts.rounds import Rounds
@@ -83,18 +82,13 @@ class Runs:
 
     def _given(self, function: Function, call: Instruction, callee: Function, roots: Roots) -> Roots:
         """What a call gives for the parameters among some registers of what it calls."""
-        offset = offset_of(function, call, callee)
-        given = list(arguments_of(function, call)) if call[0] in (op.CALL, op.INVOKE) and offset is not None else []
         found: list[int] = []
-        for one in (callee.definitions[root] for _, root in roots):
+        for one in (callee.definitions[root] for _, root in roots) if call[0] in (op.CALL, op.INVOKE) else ():
             if one is None or one[0] != op.PARAM:
                 continue
-            if one[3] == 0 and callee.has_receiver and call[0] == op.INVOKE:
-                found.append(call[3])
-            name = callee.code.parameters[one[3]].name
-            found += [
-                held for place, (held, kind) in enumerate(given) if kind == name or (kind is None and place + (offset or 0) == one[3])
-            ]
+            is_receiver = one[3] == 0 and callee.has_receiver and call[0] == op.INVOKE
+            given = call[3] if is_receiver else given_for(function, call, callee, one[3])
+            found += [given] if given is not None else []
         return _roots(function, found)
 
     # --- optimizers of the round

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.autograd import offset_of
+from streamlint.facts.autograd import given_for
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.containers import put_by
 from streamlint.facts.flags import Flags, text_of
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import arguments_of, uncast
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Instance, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -146,12 +146,3 @@ def _looks_up(function: Function, one: Instruction) -> bool:
 def key_of(lookup: Instruction) -> int:
     """The register of the key of a look-up."""
     return lookup[4] if lookup[0] == op.ITEM else lookup[6]
-
-
-def given_for(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
-    """The register that a call hands over for a parameter."""
-    offset, parameter = offset_of(caller, call, callee), callee.code.parameters[index]
-    for place, (register, kind) in enumerate(arguments_of(caller, call)):
-        if kind == parameter.name or (kind is None and offset is not None and place + offset == index):
-            return register
-    return None

@@ -7,17 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import (
-    BoundMethod,
-    Constant,
-    External,
-    FunctionObject,
-    LibraryObject,
-    Memory,
-    Object,
-    PartialObject,
-    Scalar,
-)
+from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
@@ -27,7 +17,6 @@ from streamlint.transfer.origins import Origins
 _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY})
-_CALLABLE = (FunctionObject, BoundMethod, PartialObject)
 _DEEPEST = 6
 """Computations that are gone back over for a number."""
 
@@ -90,14 +79,9 @@ class DeviceWork:
         if any(True for _ in self.transfer.modelled(function, one)) or self.transfer.is_of_language(function, one):
             return False
         libraries = self.transfer.libraries(function, one)
-        if not libraries or any(call.row is None and not self._is_of_host(function, call.name) for call in libraries):
+        if not libraries or any(call.row is None and not self.transfer.facts.is_of_host(function, call.name) for call in libraries):
             return True
-        given = (value for register in operands_of(function, one) for value in self.transfer.values(function, register))
-        return any(isinstance(value, _CALLABLE) for value in given)
-
-    def _is_of_host(self, function: Function, name: str) -> bool:
-        facts = self.transfer.facts
-        return (facts.cpp_models if function.is_cpp else facts.models).is_of_host(name)
+        return self.transfer.facts.hands_function(function, operands_of(function, one))
 
     def leads(self, function: Function, register: int, depth: int = _DEEPEST) -> bool:
         """Whether a register may hold, or lead to, memory of a device, or what works there."""
@@ -115,7 +99,7 @@ class DeviceWork:
         if isinstance(value, Memory):
             return value.space != "host"
         if isinstance(value, LibraryObject):
-            return value.kind != "object" or not self._is_of_host(function, value.type)
+            return value.kind != "object" or not self.transfer.facts.is_of_host(function, value.type)
         if isinstance(value, External):
             return value.receiver is not None and self._leads(function, value.receiver)
         return not isinstance(value, (Constant, Scalar))
@@ -129,7 +113,7 @@ class DeviceWork:
             declared = function.code.parameters[one[3]].type if one[3] < len(function.code.parameters) else None
             if declared is None or declared[1] or declared[2] or declared[4] is not None:
                 return False
-            return declared[0] in PLAIN or (function.is_cpp and self._is_of_host(function, str(declared[0])))
+            return declared[0] in PLAIN or (function.is_cpp and self.transfer.facts.is_of_host(function, str(declared[0])))
         if one[0] in (op.PHI, op.COPY, op.CAST, op.COMPARE, *_OPERATORS):
             return not any(self.leads(function, each, depth - 1) for each in op.reads(one) if each != register)
         return one[0] in (op.CONST, op.FORMAT)

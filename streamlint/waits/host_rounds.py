@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.aliases import path_of
-from streamlint.facts.applications import is_closed
+from streamlint.facts.applications import Applications
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import (
@@ -54,6 +54,7 @@ class HostRounds:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self.facts = hot.facts
+        self._applications = Applications(hot.facts.program)
         self._placing = Placing(hot.facts)
         self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)
@@ -109,7 +110,7 @@ class HostRounds:
             modules = [value for value in values if value in called]
             if not modules or all(map(self._is_known, values)) or self._is_own(function.unit, modules):
                 continue
-            if not is_closed(function.unit) or self._makers(function, call) is None:
+            if not self._applications.is_closed(function.unit) or self._makers(function, call) is None:
                 return False
         return self._placing.is_nowhere() or not any(self._is_handed_in(*each) for each in calls)
 
@@ -262,8 +263,8 @@ class HostRounds:
         others."""
         constructors = self._constructors(value.definition) if isinstance(value, Instance) else []
         own = {site for method, site in makers if method in constructors}
-        for function, one, modules in self._moves:
-            moved = modules if is_part else self._with_held(modules)
+        for function, one, modules, held in self._moves:
+            moved = modules if is_part else held
             if not _is_among(self.facts.hierarchy.order, value, moved) or not self._placing.moves(function, one, makers):
                 continue
             is_itself = own and _is_among(self.facts.hierarchy.order, value, modules)
@@ -286,9 +287,9 @@ class HostRounds:
         return list(dict.fromkeys(value for _, _, modules in uses for value in modules))
 
     @cached_property
-    def _moves(self) -> list[_Called]:
-        """The uses of what moves modules, or may do so, each with the modules that it is given."""
-        return self._receivers(self.facts.models.known("places"))
+    def _moves(self) -> list[tuple[Function, Instruction, list[Object], list[Object]]]:
+        """The uses of what moves modules, or may do so, each with the modules that it is given, and with those and what they hold."""
+        return [(*use, self._with_held(use[2])) for use in self._receivers(self.facts.models.known("places"))]
 
     def _with_held(self, modules: list[Object]) -> list[Object]:
         """Modules, and those that they hold."""

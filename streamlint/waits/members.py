@@ -89,8 +89,8 @@ class Members:
         return self._known[key]
 
     def _find(self, definition: ClassInfo, name: str) -> list[Held] | None:
-        classes = frozenset({definition, *(self.facts.hierarchy.cone(definition) or ())})
-        line = dict.fromkeys((*self.facts.hierarchy.order(definition), *(self.facts.hierarchy.cone(definition) or ())))
+        cone = self.facts.hierarchy.cone(definition) or ()
+        classes, line = frozenset({definition, *cone}), dict.fromkeys((*self.facts.hierarchy.order(definition), *cone))
         stores = [store for each in line for store in each.own_stores.get(name, ())]
         stores += [store for store in self._outside(name) if self._may_be_of(store, line)]
         if any(name in each.methods for each in line) or any(store.value < 0 for store in stores):

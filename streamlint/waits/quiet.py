@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import (
-    BoundMethod,
-    Constant,
-    Container,
-    Elements,
-    FunctionObject,
-    Group,
-    Memory,
-    PartialObject,
-    Rest,
-    Scalar,
-    Unknown,
-    Varargs,
-)
+from streamlint.facts.objects import Constant, Container, Elements, Group, Memory, Rest, Scalar, Unknown, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -37,7 +24,6 @@ _HOST = ("none", "same", "view")
 _WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
 _MOST = 200
 """Registers that are looked at for one."""
-_CALLABLE = (FunctionObject, BoundMethod, PartialObject)
 _IN_CONTAINERS = (Container, Elements, Group, Varargs, Rest, Constant, Scalar)
 
 
@@ -231,19 +217,11 @@ class Quiet:
             or self._only_tells(function, call.instruction)
         ):
             return False
-        if self._is_of_host_library(function, call):
+        given = call.instruction[6 if call.instruction[0] == op.INVOKE else 5 :]
+        if self.facts.is_of_host(function, call.name) and not self.facts.hands_function(function, given):
             return False
         is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))
         return not (call.name.startswith("builtins.") and is_of_host and self._is_given_plain(function, call.instruction))
-
-    def _is_of_host_library(self, function: Function, call: LibraryCall) -> bool:
-        """Whether a library only works on the host, and is handed no function."""
-        models = self.facts.cpp_models if function.is_cpp else self.facts.models
-        one = call.instruction
-        given = one[6 if one[0] == op.INVOKE else 5 :]
-        return models.is_of_host(call.name) and not any(
-            isinstance(value, _CALLABLE) for register in given if register >= 0 for value in self.facts.values(function, register).values
-        )
 
     def _is_given_plain(self, function: Function, one: Instruction) -> bool:
         return all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
