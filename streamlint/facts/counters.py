@@ -30,13 +30,16 @@ def is_counter(
     if one[0] in (op.NEXT, op.UNPACK):
         return is_number_of_round(function, one)
     if one[0] in (op.BINARY, op.INPLACE):
-        return function.text(one[3]) in ("+", "-", "+=", "-=") and any(
-            isinstance(function.constant(right), int) and is_counter(function, graph, home, left, depth - 1, known)
-            for left, right in (one[4:6], one[5:3:-1])
-        )
+        return any(is_counter(function, graph, home, left, depth - 1, known) for left in _moved(function, one))
     if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
         return any(_is_raised(function, value, register) for value in one[3:])
     return one[0] == op.ATTR and _is_raised_attribute(function, one)
+
+
+def _moved(function: Function, one: Instruction) -> list[int]:
+    """What an instruction adds a whole number to, or takes one from, whichever stands first."""
+    pairs = (one[4:6], one[5:3:-1]) if function.text(one[3]) in ("+", "-", "+=", "-=") else ()
+    return [left for left, right in pairs if isinstance(function.constant(right), int)]
 
 
 def counts_rounds(function: Function, condition: int) -> bool:

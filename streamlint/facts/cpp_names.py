@@ -108,15 +108,17 @@ class CppNames(CppPlaces):
             one = function.definitions[register] if register >= 0 else None
             while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
                 one = function.definitions[one[3]]
-            names: list[str] = []
-            if one is not None and one[0] == op.NAME:
-                value = self._constant_named(function, function.text(one[3]))
-                names = [value.name] if isinstance(value, CppName) else []
-            elif one is not None and one[0] == op.CAST and (kind := function.unit.ir.constants[one[3]]) is not None:
-                names = [str(self.cpp.resolved(function.unit, scope_of(function), kind)[0])]
-            for name in names:
-                while name := name.rpartition("::")[0]:
-                    yield name
+            name = self._named_by(function, one) if one is not None else ""
+            while name := name.rpartition("::")[0]:
+                yield name
+
+    def _named_by(self, function: Function, one: Instruction) -> str:
+        """The constant, or the type, that an instruction names; "" for another one."""
+        if one[0] == op.NAME:
+            value = self._constant_named(function, function.text(one[3]))
+            return value.name if isinstance(value, CppName) else ""
+        kind = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
+        return str(self.cpp.resolved(function.unit, scope_of(function), kind)[0]) if kind is not None else ""
 
     def spelled(self, name: str) -> str:
         """A library's name as the rows have it."""

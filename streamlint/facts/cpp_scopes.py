@@ -180,18 +180,22 @@ class CppScopes:
         near = self.visible(unit) if near is None else near
         homes = [one for one in self.mentioning(last_part(name)) if one in near]
         for prefix in prefixes:
-            wanted = joined(prefix, name)
-            found = [meant for home in homes for meant in home.named.get(wanted, ())]
-            declared = [(home, one) for home in homes for one in home.declared.get(wanted, ())]
-            extern = [home for home in homes if wanted in home.ir.globals and not found]
-            if found or declared or extern:
-                linked: list[Meaning] = [body for home, one in declared for body in self._definitions(home, one)]
-                linked += [one for _ in extern[:1] for one in self._variable(wanted)]
-                return list(dict.fromkeys([*found, *linked]))
+            if (meanings := self._meanings(joined(prefix, name), homes)) is not None:
+                return meanings
         aliased = self._aliased(unit, name)
         if aliased is not None and aliased[0] != name and depth < DEEPEST:
             return self._find(unit, scope, str(aliased[0]), depth + 1)
         return []
+
+    def _meanings(self, wanted: str, homes: list[Unit]) -> list[Meaning] | None:
+        """What files define or declare under a full name; None where they do neither."""
+        found = [meant for home in homes for meant in home.named.get(wanted, ())]
+        declared = [(home, one) for home in homes for one in home.declared.get(wanted, ())]
+        is_extern = not found and any(wanted in home.ir.globals for home in homes)
+        if not (found or declared or is_extern):
+            return None
+        bodies = [body for home, one in declared for body in self._definitions(home, one)]
+        return list(dict.fromkeys([*found, *bodies, *(self._variable(wanted) if is_extern else ())]))
 
     def spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
         """A name with its namespace's alias replaced, and the scopes in which it is looked up, innermost first."""

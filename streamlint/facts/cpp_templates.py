@@ -61,13 +61,16 @@ class Templates:
             return Meant("fundamental", name)
         if name in _TRUTHS or name.isdecimal():
             return Meant("value", _TRUTHS[name] if name in _TRUTHS else int(name))
-        unit, scope = function.unit, scope_of(function)
-        for one in self.cpp.find(unit, scope, name):
+        for one in self.cpp.find(function.unit, scope_of(function), name):
             if isinstance(one, ClassInfo):
                 return Meant("class", one)
             if isinstance(one, Variable) and depth < _DEEPEST:
                 return self._begun_with(one, depth)
-        spelled, prefixes = self.cpp.spellings(unit, scope, name)
+        return self._of_library(function, name)
+
+    def _of_library(self, function: Function, name: str) -> Meant:
+        """The constant of a library that a name stands for, or the name."""
+        spelled, prefixes = self.cpp.spellings(function.unit, scope_of(function), name)
         words = self._constants()
         for full in (f"{prefix}::{spelled}" if prefix else spelled for prefix in (*prefixes, "")):
             word = words.get(full)

@@ -91,18 +91,16 @@ class CppTracker(Tracker):
                 self._attribute_use(function, one, depth)
 
     def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
+        one = function.definitions[use[3]] if use[0] != op.INVOKE else None
         if use[0] == op.INVOKE:
-            for unit in self.flow.cpp.mentioning(name):
-                for definition in unit.classes:
-                    for method in definition.methods.get(name, ()):
-                        yield method, 1 if method.has_receiver else 0
-            return
-        one = function.definitions[use[3]]
-        if one is None or one[0] != op.NAME:
-            if one is not None and one[0] == op.FUNCTION:
-                yield function.unit.function(one[3]), 0
-            return
-        text = function.text(one[3])
+            classes = (definition for unit in self.flow.cpp.mentioning(name) for definition in unit.classes)
+            yield from ((method, int(method.has_receiver)) for each in classes for method in each.methods.get(name, ()))
+        elif one is not None and one[0] == op.NAME:
+            yield from self._named_targets(function, function.text(one[3]))
+        elif one is not None and one[0] == op.FUNCTION:
+            yield function.unit.function(one[3]), 0
+
+    def _named_targets(self, function: Function, text: str) -> Iterator[tuple[Function, int]]:
         found = list(self.flow.cpp.find(function.unit, scope_of(function), text))
         owner = function.method.owner if function.method is not None else None
         if owner is not None and "::" not in text:

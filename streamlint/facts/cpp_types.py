@@ -85,19 +85,22 @@ class CppTypes(Language):
         if array is not None or name in self.cpp_models.marked("sequence"):
             return self._sequence(function, kind, home)
         if isinstance(meant, ClassInfo):
-            if exact and pointers:
-                return None
-            return self.objects(Instance, meant, exact and not reference)
-        if meant is None and not pointers and (entry := _ENTRY_POINT.fullmatch(str(name))) is not None:
+            return None if exact and pointers else self.objects(Instance, meant, exact and not reference)
+        return self._undeclared(str(name), pointers) if meant is None else self._of_row(kind, meant, exact)
+
+    def _undeclared(self, name: str, pointers: int) -> Object | None:
+        """The object of a type of which neither the program nor a row tells: a function of the driver, a number."""
+        if pointers:
+            return None
+        if (entry := _ENTRY_POINT.fullmatch(name)) is not None:
             return self.objects(CppName, entry[1], None)
-        if meant is None:
-            return self.scalar if name in PLAIN and not pointers and name != "void" else None
+        return self.scalar if name in PLAIN and name != "void" else None
+
+    def _of_row(self, kind: TypeTuple, meant: TypeRow, exact: bool) -> Object | None:
+        """The object of a library's type."""
+        pointers = kind[2]
         if meant.kind == "buffer":
-            if pointers:
-                return None
-            allocators = (self.cpp_models.type_named(str(one[0])) for one in kind[1] if isinstance(one, tuple))
-            own = next((row.memory for row in allocators if row is not None and row.memory != "unknown"), meant.memory)
-            return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
+            return None if pointers else self._buffer(kind, meant)
         if meant.kind == "device":
             return self.objects(DeviceValue, "unknown")
         if meant.kind in ("stream", "event", "pointer", "graph") and exact and not _is_class(meant):
@@ -105,6 +108,12 @@ class CppTypes(Language):
         if meant.kind == "pointer" or (pointers and meant.kind != "object"):
             return None
         return self.objects(LibraryObject, meant.name, meant.kind)
+
+    def _buffer(self, kind: TypeTuple, meant: TypeRow) -> Object:
+        """The memory that a library's container holds, as its allocator has it."""
+        allocators = (self.cpp_models.type_named(str(one[0])) for one in kind[1] if isinstance(one, tuple))
+        own = next((row.memory for row in allocators if row is not None and row.memory != "unknown"), meant.memory)
+        return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
 
     def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         return self.object_of(function, kind, ("declared", function), False)

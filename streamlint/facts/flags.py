@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from streamlint.facts.autograd import offset_of
+from streamlint.facts.autograd import given_for, offset_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of
 from streamlint.ir import Instruction
@@ -53,27 +53,27 @@ def decided(
     found: dict[Flag, bool | str] = {}
     if call[0] == op.INVOKE and callee.has_receiver and is_own(caller, call[3]):
         found.update({name: truth for name, truth in known.items() if isinstance(name, str)})
-    offset = offset_of(caller, call, callee)
-    if offset is None:
+    if offset_of(caller, call, callee) is None:
         return found
-    given = list(arguments_of(caller, call))
-    spreads = any(kind in (1, 2) for _, kind in given)
+    spreads = any(kind in (1, 2) for _, kind in arguments_of(caller, call))
     for index in {*wanted.truths, *wanted.texts, *wanted.optional}:
-        parameter = callee.code.parameters[index]
-        register = next(
-            (held for place, (held, kind) in enumerate(given) if kind == parameter.name or (kind is None and place + offset == index)), None
-        )
+        register = given_for(caller, call, callee, index)
         if register is None and spreads:
             continue
         value = _constant(caller, known, register) if register is not None else _of_default(callee, index)
-        text = text_of(caller, known, register) if register is not None else value
-        if index in wanted.texts and isinstance(text, str):
-            found[index] = text
-        elif value is not NOT_KNOWN and index in wanted.truths:
-            found[index] = bool(value)
+        if (given := _given(caller, known, register, value, index, wanted)) is not None:
+            found[index] = given
         if index in wanted.optional and (is_none := _is_none(caller, known, register, value, is_there)) is not None:
             found[IsNone(index)] = is_none
     return found
+
+
+def _given(caller: Function, known: Flags, register: int | None, value: object, index: int, wanted: Wanted) -> bool | str | None:
+    """The text or the truth of what a call gives for a parameter, as it is wanted; None where that is open."""
+    text = text_of(caller, known, register) if register is not None and index in wanted.texts else value
+    if index in wanted.texts and isinstance(text, str):
+        return text
+    return bool(value) if value is not NOT_KNOWN and index in wanted.truths else None
 
 
 def _is_none(caller: Function, known: Flags, register: int | None, value: object, is_there: Callable[[Function, int], bool]) -> bool | None:

@@ -79,9 +79,13 @@ class Churning:
             elif held.is_owned and not (loops or self._leaves(held)):
                 yield from self._repeated(held, made, ())
             else:
-                is_kept = is_kept and not self.lifetimes.is_yielded(held)  # that ends with the rounds of whoever asks for it
-                self.kept.update((held.function, loop) for loop in loops if is_kept)
-                waiting += ((each, is_kept) for each in self.lifetimes.outside(held))
+                waiting += self._outside(held, loops, is_kept)
+
+    def _outside(self, held: Held, loops: list[Loop], is_kept: bool) -> list[tuple[Held, bool]]:
+        """An object by the names that it has outside of its function, and whether it is kept there."""
+        is_kept = is_kept and not self.lifetimes.is_yielded(held)  # that ends with the rounds of whoever asks for it
+        self.kept.update((held.function, loop) for loop in loops if is_kept)
+        return [(each, is_kept) for each in self.lifetimes.outside(held)]
 
     def _may_end(self, held: Held, end: End) -> bool:
         """Whether an end may be one of the object itself, apart from errors."""

@@ -60,8 +60,12 @@ class EmptyQueues:
             left = left or loop is None
             return self._follow(function, loop) and (loop is not None or self._leaves_empty(function, queue, is_kept))
 
-        if self.earlier.all_paths(site, judge, passed, crosses=crosses, as_run=True):
-            return True
+        is_empty = self.earlier.all_paths(site, judge, passed, crosses=crosses, as_run=True)
+        return is_empty or self._is_empty_for_callers(queue, mine, is_condition)
+
+    def _is_empty_for_callers(self, queue: Queue, mine: set[int], is_condition: bool) -> bool:
+        """The same, seen from each call that leads there."""
+        site, passed = queue.at, queue.passed
         callers = list(self.transfer.callers((*passed, site)[0].function)) if len(passed) < _DEEPEST else []
         return 0 < len(callers) <= _FEW and all(
             self._is_empty(Queue(site, queue.stream, (Site(caller, one), *passed)), mine, is_condition)

@@ -246,29 +246,27 @@ class Gil:
 
     def why(self, function: Function, operation: DeviceOperation, on_device: bool) -> str:
         """What an operation may wait for; "" if nothing."""
-        kind, call = operation.kind, operation.call
+        call = operation.call
         if call is not None and call.row.library in call.facts.models.marked("python-calls") and not function.is_cpp:
             return ""  # called as Python would: the library sees to the GIL itself
-        if kind == device.SYNCHRONIZE:
-            return FOR_GPU
+        if operation.kind == device.OTHERS:
+            return f"waits for {operation.memory}"
+        if _waits_for_driver(operation):
+            return FOR_DRIVER
+        return FOR_GPU if self._waits_for_gpu(function, operation, on_device) else ""
+
+    def _waits_for_gpu(self, function: Function, operation: DeviceOperation, on_device: bool) -> bool:
+        kind, call = operation.kind, operation.call
         if kind == device.UPLOAD:
-            return FOR_GPU if call is not None and self._is_shown(function, call.result) else ""
+            return call is not None and self._is_shown(function, call.result)
         if kind == device.COPY:
-            return FOR_GPU if self._copy_waits(function, operation, on_device) else ""
+            return self._copy_waits(function, operation, on_device)
         if kind == device.READ:
             is_there = self._is_on_device(function, operation) or (on_device and self._may_be_tensor(function, operation))
-            return FOR_GPU if function.is_cpp and is_there else ""
-        if kind in (device.WORK, device.COMPUTE):
-            return FOR_GPU if operation.waits and kind == device.WORK and self._runs_on_device(operation) else ""
-        if kind == device.OTHERS:
-            return f"waits for {operation.memory}"
-        if kind == device.FREE:
-            return "" if operation.cached else FOR_GPU
-        if kind == device.ALLOC:
-            return "" if operation.cached else FOR_DRIVER
-        if kind == device.CALLBACK or (kind == device.DESTROY and operation.is_event):
-            return FOR_DRIVER
-        return ""
+            return function.is_cpp and is_there
+        if kind == device.WORK:
+            return operation.waits and self._runs_on_device(operation)
+        return kind == device.SYNCHRONIZE or (kind == device.FREE and not operation.cached)
 
     def _is_on_device(self, function: Function, operation: DeviceOperation) -> bool:
         return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)
@@ -368,6 +366,11 @@ class Policies:
             return ""
         values = self.call.values(one[2])
         return next((value.name for value in values if isinstance(value, CppName)), function.text(one[3]))
+
+
+def _waits_for_driver(operation: DeviceOperation) -> bool:
+    kind = operation.kind
+    return kind == device.CALLBACK or (kind == device.ALLOC and not operation.cached) or (kind == device.DESTROY and operation.is_event)
 
 
 def _parameter(function: Function, register: int) -> int:

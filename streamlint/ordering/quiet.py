@@ -7,6 +7,7 @@ behind that. A branch is quiet if both its ways are, until they meet; then the p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.functions import Function
@@ -153,9 +154,8 @@ class Quiet:
         join = self._join(function, block)
         if (join == NOBODY and not self.walk.ends_alike) or self._decides(function, block):
             return None
-        blocks: set[int] = set()
+        blocks, last, touches = set[int](), block, list[Touch]()
         waiting = [each for each in graph.successors[block] if each != join]
-        found, last = NOTHING, block
         while waiting:
             number = waiting.pop()
             if number in blocks:
@@ -164,16 +164,20 @@ class Quiet:
             if whole is None or self._decides(function, number):
                 return None
             blocks.add(number)
-            found = found.joined(whole)
+            touches.append(whole)
             waiting += (each for each in graph.successors[number] if each != join)
             last = number if join in graph.successors[number] or (join == NOBODY and _returns(function, number)) else last
         if join == NOBODY and not _returns(function, last):
             return None
-        phis = (self._touched(function, one) for one in (function.code.blocks[join] if join != NOBODY else ()) if one[0] == op.PHI)
-        for each in phis:
-            found = found.joined(each) if each is not None else found
-        asked = touch(self._condition(function, function.code.blocks[block][-1]))
-        return Region(frozenset(blocks), join, last, found.joined(asked))
+        touches += self._at_join(function, join)
+        touches.append(touch(self._condition(function, function.code.blocks[block][-1])))
+        return Region(frozenset(blocks), join, last, reduce(Touch.joined, touches))
+
+    def _at_join(self, function: Function, join: int) -> Iterator[Touch]:
+        """What is touched where ways meet."""
+        for one in function.code.blocks[join] if join != NOBODY else ():
+            if one[0] == op.PHI and (found := self._touched(function, one)) is not None:
+                yield found
 
     def _join(self, function: Function, block: int) -> int:
         """The block where all ways from another one meet that raise no exception; NOBODY where that is the end of the function."""

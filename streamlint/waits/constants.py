@@ -162,20 +162,22 @@ class Constants:
     def _compared(self, root: Held, one: Instruction, depth: int) -> Values | None:
         """What a comparison may give."""
         function, sign = root.function, root.function.text(one[3])
-        left, right = self._in(root._replace(register=one[4]), depth - 1), None
+        left = self._in(root._replace(register=one[4]), depth - 1)
         display = function.definitions[one[5]] if one[5] >= 0 and sign in ("in", "not in") else None
         if left is None or sign not in _SIGNS or (sign in ("in", "not in")) != (display is not None):
             return None
-        if display is None:
-            right = self._in(root._replace(register=one[5]), depth - 1)
-        elif display[0] == op.BUILD and (parts := [self._in(root._replace(register=each), depth - 1) for each in display[4:]]):
-            right = frozenset({_joined(parts)}) if all(part is not None and len(part) == 1 for part in parts) else None
+        right = self._in(root._replace(register=one[5]), depth - 1) if display is None else self._elements(root, display, depth)
         if right is None or len(left) * len(right) > _MOST:
             return None
         try:
             return frozenset(bool(_SIGNS[sign](*pair)) for pair in product(left, right))
         except TypeError:
             return None
+
+    def _elements(self, root: Held, display: Instruction, depth: int) -> Values | None:
+        """The one set of all elements of a list or tuple that is written out, if each of them is one constant."""
+        parts = [self._in(root._replace(register=each), depth - 1) for each in display[4:]] if display[0] == op.BUILD else []
+        return frozenset({_joined(parts)}) if parts and all(part is not None and len(part) == 1 for part in parts) else None
 
 
 def _looks_up(function: Function, register: int) -> bool:

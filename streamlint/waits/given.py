@@ -245,10 +245,13 @@ class Given:
         if one[0] == op.PARAM:
             return self._collected(root, one[3], key, depth)
         if one[0] == op.BUILD:
-            is_plain = isinstance(function.unit.ir.constants[one[3]], str) and isinstance(key, int)
-            parts = one[4:]
+            parts, is_plain = one[4:], isinstance(function.unit.ir.constants[one[3]], str)
             return [root._replace(register=parts[key]) if key < len(parts) else _ABSENT] if is_plain and isinstance(key, int) else None
-        pairs = list(pairs_of(function, one))
+        return self._of_pairs(root, one, key, depth)
+
+    def _of_pairs(self, root: Held, one: Instruction, key: object, depth: int) -> _Parts | None:
+        """The same of a dictionary as it is written out."""
+        pairs = list(pairs_of(root.function, one))
         found: _Parts = []
         for name, register in reversed(pairs):
             if name == key and name is not None:
@@ -263,29 +266,44 @@ class Given:
 
     def _collected(self, root: Held, index: int, key: object, depth: int) -> _Parts | None:
         """The same of ``*args`` and ``**kwargs``."""
-        callee = root.function
-        kind = callee.code.parameters[index].kind
-        first = sum(parameter.kind == "plain" for parameter in callee.code.parameters)
+        kind = root.function.code.parameters[index].kind
         entries = self.entries(root) if kind in _FILLED else None
         if entries is None:
             return None
         found: _Parts = []
         for site in entries:
-            position = bound_of(*site, callee)
-            parts: _Parts = [_ABSENT]
-            for given, register in all_given(*site, callee):
-                held = _outside(root, site, register)
-                if kind == "double" and given == key:
-                    parts = [held]
-                elif kind == "star" and given is None:
-                    parts = [held] if position - first == key else parts
-                    position += 1
-                elif given == (DICT if kind == "double" else LIST) and _ABSENT in parts:
-                    further = self.under(held, key if kind == "double" or not isinstance(key, int) else key + first - position, depth - 1)
-                    if further is None:
-                        return None
-                    parts = further
+            parts = (self._collected_by_place if kind == "star" else self._collected_by_name)(root, site, key, depth)
+            if parts is None:
+                return None
             found += parts
+        return found
+
+    def _collected_by_place(self, root: Held, site: Site, key: object, depth: int) -> _Parts | None:
+        """What a call gives for an element of ``*args``."""
+        callee = root.function
+        ahead = bound_of(*site, callee) - sum(parameter.kind == "plain" for parameter in callee.code.parameters)
+        found: _Parts = [_ABSENT]
+        for kind, register in all_given(*site, callee):
+            held = _outside(root, site, register)
+            if kind is None:
+                found = [held] if ahead == key else found
+                ahead += 1
+            elif kind == LIST and _ABSENT in found:
+                further = self.under(held, key - ahead if isinstance(key, int) else key, depth - 1)
+                if further is None:
+                    return None
+                found = further
+        return found
+
+    def _collected_by_name(self, root: Held, site: Site, key: object, depth: int) -> _Parts | None:
+        """What a call gives for an element of ``**kwargs``."""
+        found: _Parts = [_ABSENT]
+        for kind, register in all_given(*site, root.function):
+            held = _outside(root, site, register)
+            further = self.under(held, key, depth - 1) if kind == DICT and kind != key and _ABSENT in found else found
+            if further is None:
+                return None
+            found = [held] if kind == key else further
         return found
 
     def _is_changed(self, root: Held, key: object) -> bool:

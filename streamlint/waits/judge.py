@@ -348,6 +348,9 @@ class HotWaits:
         is_computed = self._is_computed(wait)
         if wait.what == SIZE or answers(wait):
             return self._origin_of_answer(wait, reasons, is_computed)
+        return self._origin_of_numbers(wait, first, reasons, is_read, is_computed)
+
+    def _origin_of_numbers(self, wait: Wait, first: Region, reasons: list[str], is_read: bool, is_computed: bool) -> str | None:
         of_row = isinstance(first.row, StepRow) or first.does == CALLED
         is_given = wait.what == READ and of_row and getattr(first.row, "of", first.row) is not None  # the trainer has moved its inputs
         found = _valid(reasons, is_computed, is_read or is_given)

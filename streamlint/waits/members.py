@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import is_own
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Constant, Instance, ModuleObject
+from streamlint.facts.objects import Constant, Instance, ModuleObject, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
@@ -35,11 +35,15 @@ class Members:
         function = held.function
         if function.owner is not None and is_own(function, register):
             return self.of_class(self._receiver(function.owner, held), name)
-        held_there = self.facts.values(function, register).values
-        values = [value for value in held_there if not (isinstance(value, Constant) and value.value is None)]
+        every = self.facts.values(function, register).values
+        values = [value for value in every if not (isinstance(value, Constant) and value.value is None)]
         units = [value.unit for value in values if isinstance(value, ModuleObject)]
         if units and len(units) == len(values):
             return [each for unit in units for each in self.of_file(unit, name)] or None
+        return self._of_objects(values, name)
+
+    def _of_objects(self, values: list[Object], name: str) -> list[Held] | None:
+        """The same of objects whose classes are known."""
         classes = [value.definition for value in values if isinstance(value, Instance)]
         if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in values):
             return None

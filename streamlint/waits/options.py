@@ -42,7 +42,15 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     one = function.definitions[register]
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
-    values: Iterable[Object] = facts.values(function, register).values
+    known, others = _held(facts, function, one)
+    if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
+        return False
+    return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+
+
+def _held(facts: Facts, function: Function, one: Instruction) -> tuple[list[Any], list[Object]]:
+    """The constants that an option may be, and what else it may be."""
+    values: Iterable[Object] = facts.values(function, one[2]).values
     kept = list(_parameters(function, one))
     if not kept and (kept := list(_passed_on(facts, function, one))):
         values = [value for holder, parameter in kept for value in facts.values(holder, parameter[2]).values]
@@ -53,10 +61,7 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     if any(isinstance(value, Scalar) for value in others) and (reckoned := _reckoned(facts, kept)):
         known += reckoned
         others = _without_numbers(others)
-    others = _not_declared(facts, function, one, kept, others)
-    if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
-        return False
-    return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+    return known, _not_declared(facts, function, one, kept, others)
 
 
 def _asks_of_tensor(facts: Facts, function: Function, register: int) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from streamlint.facts.aliases import SELF, path_of
-from streamlint.facts.autograd import is_context, offset_of
+from streamlint.facts.autograd import given_for, is_context, offset_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import arguments_of
+from streamlint.facts.instructions import DICT, LIST, arguments_of
 from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -140,17 +140,14 @@ class Steadiness:
             return True  # a generator keeps its arguments
         if region.call[0] not in (op.CALL, op.INVOKE) or parameter.kind in ("star", "double"):
             return False
-        given = list(arguments_of(region.caller.function, region.call))
-        offset = offset_of(region.caller.function, region.call, function)
-        if offset is None:
+        caller, call = region.caller.function, region.call
+        if offset_of(caller, call, function) is None:
             return False
-        for place, (register, kind) in enumerate(given):
-            if kind == parameter.name or (kind is None and place + offset == index):
-                return self._ask(region.caller, register, seen, depth)
-        if any(kind == 1 for _, kind in given):
-            return False
-        spread = [register for register, kind in given if kind == 2]  # else its default
-        return self._all(region.caller, spread, seen, depth)
+        if (given := given_for(caller, call, function, index)) is not None:
+            return self._ask(region.caller, given, seen, depth)
+        arguments = list(arguments_of(caller, call))
+        spread = [register for register, kind in arguments if kind == DICT]  # else its default
+        return all(kind != LIST for _, kind in arguments) and self._all(region.caller, spread, seen, depth)
 
     def _attribute(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, name = region.function, region.function.text(one[4])
@@ -273,11 +270,13 @@ class Steadiness:
         if callees:
             return all(self._gives_steady(region, one, callee, seen, depth) for callee in callees)
         if not is_method and (last in _PURE or last in function.known("steady-function")):
-            given = list(one[5:])
-            return not any(self.is_refilled(region, register) for register in given) and self._all(region, given, seen, depth)
+            return self._arguments(region, list(one[5:]), seen, depth)
         if is_method and last in function.known("steady-method"):
             return self._item(region, one, seen, depth)
         return len(one) == (6 if is_method else 5) and not self._changes(function, one) and self._ask(region, one[3], seen, depth)
+
+    def _arguments(self, region: Region, given: list[int], seen: Seen, depth: int) -> bool:
+        return not any(self.is_refilled(region, register) for register in given) and self._all(region, given, seen, depth)
 
     def _changes(self, function: Function, one: Instruction) -> bool:
         """Whether a call asks a clock or draws a number."""
