@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.autograd import given_for
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of
 from streamlint.facts.program import Unit
-from streamlint.ir import Instruction, Parameter
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
 MOST_PLACES = 400
@@ -79,25 +79,17 @@ class Aliases:
 
     def given(self, function: Function, index: int) -> Iterator[Place]:
         """What callers hand over for a parameter."""
-        parameter = function.code.parameters[index]
         for caller, call in self.facts.call_places(function):
-            if call[0] not in (op.CALL, op.INVOKE) or function not in self.facts.callee_functions(caller, call):
-                continue
-            offset = 1 if function.has_receiver else 0
-            for position, (register, kind) in enumerate(arguments_of(caller, call)):
-                if kind == parameter.name or (kind is None and position + offset == index):
-                    yield caller, register
+            if call[0] in (op.CALL, op.INVOKE) and function in self.facts.callee_functions(caller, call):
+                register = given_for(caller, call, function, index)
+                yield from ((caller, register),) if register is not None else ()
 
     def _handed(self, function: Function, register: int, call: Instruction) -> Iterator[Place]:
         """The parameters that a call hands a register over for."""
         for callee in self.facts.callee_functions(function, call):
-            offset = 1 if callee.has_receiver else 0
-            for position, (given, kind) in enumerate(arguments_of(function, call)):
-                if given != register:
-                    continue
-                for number, parameter in enumerate(callee.code.parameters):
-                    if _takes(parameter, number - offset, position, kind):
-                        yield from ((callee, one[2]) for one in callee.by_opcode[op.PARAM] if one[3] == number)
+            for one in callee.by_opcode[op.PARAM]:
+                if given_for(function, call, callee, one[3]) == register:
+                    yield callee, one[2]
 
     def _same_name(self, function: Function, register: int, keys: Keys, names: set[tuple[int, str, Keys]]) -> Iterator[Place]:
         """Where the attribute, global or cell that a register was read from, or is stored in, is used: in the file, and in those of
@@ -189,7 +181,3 @@ def _named_variable(function: Function, name: str) -> Iterator[int]:
     yield from (one[2] for one in reads if path_of(function, one[2]) == name)
     yield from (one[3] for one in function.by_opcode[op.STORE] if str(function.unit.ir.constants[one[2]][0]) == name)
     yield from (one[3] for one in function.by_opcode[op.SET_NAME] if function.text(one[2]) == name)
-
-
-def _takes(parameter: Parameter, number: int, position: int, kind: object) -> bool:
-    return kind == parameter.name if isinstance(kind, str) else kind is None and number == position

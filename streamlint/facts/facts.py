@@ -39,6 +39,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
+from streamlint.support.shared import Shared
 
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
@@ -53,8 +54,8 @@ class Facts(Bindings):
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
         program.handing = Handing(self)
-        self.shared: dict[type, object] = {}
-        """What the layers above find out of the program once for all that ask, by its class."""
+        self.shared = Shared()
+        """What others find out of the program once for all that ask."""
 
     @cached_property
     def frameworks(self) -> Frameworks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
@@ -34,11 +33,8 @@ class GroundsFinder:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
+        self.unused = self.facts.shared.one_of(Unused, self.facts.program, self.facts.hierarchy)
         self._places: dict[Unit, dict[tuple[int, int, int, int], Site]] = {}
-
-    @cached_property
-    def _unused(self) -> Unused:
-        return Unused(self.facts.program, self.facts.hierarchy)
 
     def grounded(self, findings: Iterable[Finding], rounds: dict[Span, str] | None = None) -> list[Finding]:
         """Findings with their grounds. ``rounds``: by place, what each round does that it holds up."""
@@ -62,7 +58,7 @@ class GroundsFinder:
             beside=_cut(len(finding.trail) - len(calls)),
             is_reached=self._is_reached(calls[0].function if calls else site.function),
             is_made=self._is_made(site.function),
-            is_imported=not site.function.is_cpp and any(True for _ in self._unused.importers(site.function.unit)),
+            is_imported=not site.function.is_cpp and any(True for _ in self.unused.importers(site.function.unit)),
             before=self._nearest(site, site.function.ahead(site.instruction)),
             after=self._nearest(site, _behind(site)),
             device=next((reason for reason in _REASONS if reason in reasons), min(reasons, default="")),

@@ -35,7 +35,7 @@ class Trips:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.numbers = Numbers(facts)
-        self.unused = Unused(facts.program, facts.hierarchy)
+        self.unused = facts.shared.one_of(Unused, facts.program, facts.hierarchy)
         self._most: dict[tuple[Function, int], int | None] = {}
 
     def most(self, function: Function, loop: Loop) -> int | None:

@@ -24,7 +24,7 @@ class Once:
         self.transfer = transfer
         self.facts = transfer.facts
         self.repetition = Repetition(transfer)
-        self.unused = Unused(self.facts.program, self.facts.hierarchy)
+        self.unused = self.facts.shared.one_of(Unused, self.facts.program, self.facts.hierarchy)
         self._bound: dict[Function, bool] = {}
         self._known: dict[Function, bool] = {}
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, TypeVar
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
@@ -20,11 +19,11 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.support.shared import Shared
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.tested import is_of_host
 
-Kind = TypeVar("Kind")
 _NAMING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW})
 _COMPUTED = {op.ATTR: 4, op.SET_ATTR: 3}
 """Where the name of an attribute stands in what reads or sets it."""
@@ -45,15 +44,7 @@ class Calls:
         self._registered: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
         self._open: set[tuple[Function, Instruction]] = set()  # calls of something of which nothing is known, whatever else it may be
         self._by_name: dict[tuple[Function, Instruction], ModelledCall | None] = {}
-        self._shared: dict[tuple[object, ...], Any] = {}
-
-    def one_of(self, kind: Callable[..., Kind], *given: object) -> Kind:
-        """The one object of a kind for what it is made from: what it finds out of the program, it finds out once for all rules."""
-        key = (kind, *given)
-        found: Kind | None = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = kind(*given)
-        return found
+        self.one_of = Shared().one_of
 
     def edges(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
         """The functions of the program that an instruction enters."""

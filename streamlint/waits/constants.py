@@ -194,7 +194,4 @@ def _joined(parts: Iterable[Values | None]) -> Values | None:
 
 def constants_of(facts: Facts) -> Constants:
     """The constants of a program, which are found once for all that ask."""
-    found = facts.shared.get(Constants)
-    if not isinstance(found, Constants):
-        found = facts.shared[Constants] = Constants(facts)
-    return found
+    return facts.shared.one_of(Constants, facts)

@@ -82,6 +82,7 @@ class HotWaits:
         self.facts.plant(seeds_of(self.hot, all_loops))
         self.graph = CallGraph(self.facts)
         self.finder = WaitFinder(self.graph, all_loops)
+        self.unused = self.facts.shared.one_of(Unused, program, self.facts.hierarchy)
         self._known: dict[Wait, Hazard | str] = {}
 
     @cached_property
@@ -157,10 +158,6 @@ class HotWaits:
     def _waits(self) -> dict[Function, list[Wait]]:
         """The waits of hot functions."""
         return {function: self.finder.waits(function) for function in self.hot.regions}
-
-    @cached_property
-    def _unused(self) -> Unused:
-        return Unused(self.facts.program, self.facts.hierarchy)
 
     @cached_property
     def _quiet(self) -> Quiet:
@@ -262,7 +259,7 @@ class HotWaits:
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
-        if self._unused.is_unused(first.function):
+        if self.unused.is_unused(first.function):
             return UNUSED
         if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
             return NO_LOOP

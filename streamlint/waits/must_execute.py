@@ -7,7 +7,6 @@ that there is data, or if only what is no number goes the other way. Rounds that
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 from streamlint.facts.effects import OF_ROUNDS
 from streamlint.facts.functions import Function
@@ -32,9 +31,7 @@ Said = tuple[Key, object, bool]
 
 def is_executed(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool:
     """Whether each round of the loop or framework step behind a region comes by a wait in it."""
-    found = _KNOWN.get(hot)
-    if found is None:
-        found = _KNOWN[hot] = _Conditions(hot)
+    found = hot.facts.shared.one_of(_Conditions, hot)
     chain = region.chain()
     calls = [one.call for one in chain[1:]]
     if any(call is None for call in calls):
@@ -337,6 +334,3 @@ def _contradict(said: list[Said]) -> bool:
         if holds and equal.setdefault(key, constant) != constant:
             return True
     return any(not holds and key in equal and equal[key] == constant for key, constant, holds in said)
-
-
-_KNOWN: WeakKeyDictionary[HotRegions, _Conditions] = WeakKeyDictionary()

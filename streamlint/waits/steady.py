@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from weakref import WeakKeyDictionary
 
 from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.autograd import given_for, is_context, offset_of
@@ -315,13 +314,9 @@ def _filled_by(function: Function, one: Instruction) -> Instruction | None:
 
 def steadiness_of(hot: HotRegions) -> Steadiness:
     """The answers for the regions of a program, which whoever asks shares."""
-    found = _KNOWN.get(hot)
-    if found is None:
-        found = _KNOWN[hot] = Steadiness(hot)
-    return found
+    return hot.facts.shared.one_of(Steadiness, hot)
 
 
-_KNOWN: WeakKeyDictionary[HotRegions, Steadiness] = WeakKeyDictionary()
 _BY_OPCODE: dict[int, Callable[[Steadiness, Region, Instruction, Seen, int], bool]] = {
     op.PARAM: Steadiness._parameter,
     op.NAME: Steadiness._name,

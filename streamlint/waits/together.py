@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
@@ -44,7 +43,7 @@ class _At(NamedTuple):
 
 def makes_elsewhere(graph: CallGraph) -> bool:
     """Whether the program may have factories that name no device make memory elsewhere than on the host."""
-    return _hosts_of(graph).makes_elsewhere
+    return graph.facts.shared.one_of(_Hosts, graph).makes_elsewhere
 
 
 def _enters_device(graph: CallGraph, function: Function) -> bool:
@@ -56,14 +55,7 @@ def _enters_device(graph: CallGraph, function: Function) -> bool:
 
 def is_beside_host(graph: CallGraph, function: Function, register: int) -> bool:
     """Whether a register holds what is computed with a tensor that is made on the host."""
-    return not function.is_cpp and not makes_elsewhere(graph) and _hosts_of(graph).holds(function, register)
-
-
-def _hosts_of(graph: CallGraph) -> _Hosts:
-    found = _HOSTS.get(graph)
-    if found is None:
-        found = _HOSTS[graph] = _Hosts(graph)
-    return found
+    return not function.is_cpp and not makes_elsewhere(graph) and graph.facts.shared.one_of(_Hosts, graph).holds(function, register)
 
 
 class _Hosts:
@@ -258,9 +250,6 @@ class _Hosts:
         if first is not None and first[0] == op.BUILD:
             return max(len(first) - 4, 0) if name not in self.facts.models.known("of-display") else min(len(first) - 4, 1)
         return len(shape) if name not in self.facts.models.known("of-display") else 0
-
-
-_HOSTS: WeakKeyDictionary[CallGraph, _Hosts] = WeakKeyDictionary()
 
 
 def _elements(function: Function, register: int) -> Iterator[int]:
