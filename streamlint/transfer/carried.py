@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
 from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of
+from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of, spread_for
 from streamlint.waits.record_fields import RecordFields
 
 MOST = 300
@@ -236,13 +236,9 @@ class Carriers:
         if register is not None:
             yield way.at(register, caller)
             return
-        position, spread = bound_of(caller, call, callee), False
-        for kind, given in all_given(caller, call, callee):
-            if kind == DICT or (kind == LIST and parameter.kind == "plain"):
-                spread = True
-                key = Key(parameter.name if kind == DICT else index - position)
-                yield way.at(given, caller)._replace(keys=(key, *way.keys), asked=way.asked or (callee, way.register, way.context))
-            position += kind is None
+        spread = list(spread_for(caller, call, callee, index))
+        for key, given in spread:
+            yield way.at(given, caller)._replace(keys=(Key(key), *way.keys), asked=way.asked or (callee, way.register, way.context))
         default = callee.default_register(index) if not spread else None
         if default is not None and callee.parent is not None:
             yield way.at(default, callee.parent)

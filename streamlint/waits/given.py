@@ -15,7 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.command_line import CommandLine
 from streamlint.waits.entered import Context, Held, entered_by
 from streamlint.waits.members import Members
-from streamlint.waits.operands import all_given, bound_of, operand_of
+from streamlint.waits.operands import all_given, bound_of, operand_of, spread_for
 from streamlint.waits.questions import conditions
 
 _DEEPEST = 10
@@ -196,7 +196,7 @@ class Given:
         if register is not None:
             return [_outside(held, call, register) if register >= 0 else None]
         found: _Parts = []
-        for key, spread in self._spread(callee, index, call):
+        for key, spread in spread_for(caller, one, callee, index):
             parts = self.under(_outside(held, call, spread), key, depth - 1)
             if parts is None:
                 return [None]
@@ -205,14 +205,6 @@ class Given:
                 return found
         default = callee.default_place(index)
         return [*found, Held(*default) if default is not None else None]
-
-    def _spread(self, callee: Function, index: int, call: Site) -> Iterator[tuple[object, int]]:
-        """What a call spreads that may hold an argument for a parameter, each with the key under which it would."""
-        parameter, position = callee.code.parameters[index], bound_of(*call, callee)
-        for kind, register in all_given(*call, callee):
-            if kind == DICT or (kind == LIST and parameter.kind == "plain"):
-                yield (parameter.name if kind == DICT else index - position), register
-            position += kind is None
 
     # --- containers
 

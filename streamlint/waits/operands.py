@@ -9,7 +9,7 @@ from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import LIST, arguments_of
+from streamlint.facts.instructions import DICT, LIST, arguments_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -196,6 +196,15 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
     return None
+
+
+def spread_for(function: Function, call: Instruction, callee: Function, index: int) -> Iterator[tuple[str | int, int]]:
+    """What a call spreads that may hold an argument for a parameter, each with the key under which it would."""
+    parameter, position = callee.code.parameters[index], bound_of(function, call, callee)
+    for kind, register in all_given(function, call, callee):
+        if kind == DICT or (kind == LIST and parameter.kind == "plain"):
+            yield (parameter.name if kind == DICT else index - position), register
+        position += kind is None
 
 
 def _receiver_given(function: Function, call: Instruction, bound: Called | None) -> int | None:
