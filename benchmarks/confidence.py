@@ -299,12 +299,7 @@ def main(words: Sequence[str] | None = None) -> int:
     collecting.add_argument("--seed", type=int, required=True, metavar="N")
     collecting.add_argument("--report", type=Path, required=True, metavar="FILE")
     fitting.add_argument("--check", action="store_true")
-    options = parser.parse_args(words)
-    try:
-        return run(options)
-    except (ledger.LedgerError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return ledger.status(run, parser.parse_args(words))
 
 
 def run(options: argparse.Namespace) -> int:

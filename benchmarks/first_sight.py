@@ -260,12 +260,7 @@ def main(words: Sequence[str] | None = None) -> int:
         command.add_argument("--trees", type=Path, required=True, metavar="DIR", help="where packages are unpacked to")
     for command in (linting, judging):
         command.add_argument("--findings", type=Path, required=True, metavar="FILE")
-    options = parser.parse_args(words)
-    try:
-        return run(options)
-    except (ledger.LedgerError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return ledger.status(run, parser.parse_args(words))
 
 
 def run(options: argparse.Namespace) -> int:

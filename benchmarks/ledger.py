@@ -6,10 +6,11 @@ decides, and without one it is unclear. A finding that is reported no longer sta
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,6 +34,15 @@ PYTHON = {".py", ".pyx", ".pxd", ".pxi", ".pyi"}
 
 class LedgerError(Exception):
     """The ledger cannot be read; the message says where it is wrong."""
+
+
+def status(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """What a command ends with; 2 on an error, which is printed."""
+    try:
+        return run(options)
+    except (LedgerError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
 
 
 @dataclass(frozen=True)
