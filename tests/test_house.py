@@ -178,6 +178,37 @@ def test_places_are_real() -> None:
         assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
 
 
+# Shape ------------------------------------------------------------------------------------------------------------------------
+
+MOST_BRANCHES, MOST_LINES, MOST_PARAMETERS = 15, 50, 8
+_BRANCH = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.BoolOp, ast.IfExp, ast.comprehension, ast.match_case)
+# Functions that are still to be split. None is added.
+TO_SPLIT = {
+    "facts/flow.py:__init__",
+    "ordering/earlier.py:_back",
+    "ordering/earlier.py:_verdict",
+    "ordering/neighbours.py:_run",
+    "ordering/walk_names.py:_passed_back",
+}
+
+
+def is_large(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function branches too often, is too long, or takes too much."""
+    branches = 1 + sum(isinstance(each, _BRANCH) for each in ast.walk(node))
+    given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    lines = (node.end_lineno or 0) - node.lineno + 1
+    return branches > MOST_BRANCHES or lines > MOST_LINES or len(given) > MOST_PARAMETERS
+
+
+def test_functions_are_small() -> None:
+    large: set[str] = set()
+    for path in {*PACKAGE.rglob("*.py")} - {*(PACKAGE / "verify" / "templates" / "snippets").rglob("*.py")}:
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        large |= {f"{path.relative_to(PACKAGE).as_posix()}:{node.name}" for node in functions if is_large(node)}
+    assert large <= TO_SPLIT
+
+
 # Arrows -----------------------------------------------------------------------------------------------------------------------
 
 # The folders from the lowest to the highest: each imports those below it, and none above.

@@ -122,19 +122,19 @@ class HotRegions:
         for function in functions:
             row = self.frameworks.row(function)
             if row is not None:
-                self._region(function, None, row, None, {})
+                self._region(function, row=row)
             for handler in self.handlers.of(function):
-                self._region(handler.function, None, handler.row, None, {})
+                self._region(handler.function, row=handler.row)
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
-                    self._region(function, self.body(function).graph.loops[index], None, None, {}, progress.does)
+                    self._region(function, self.body(function).graph.loops[index], does=progress.does)
         self._add_trained()
         self._spread()
 
     def _add_trained(self) -> None:
         """Modules that a framework's trainer runs in each step."""
         for function, row in trained(self.facts):
-            self._region(function, None, row, None, {})
+            self._region(function, row=row)
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""
@@ -251,27 +251,25 @@ class HotRegions:
     def _region(
         self,
         function: Function,
-        loop: Loop | None,
-        row: StepRow | RoundRow | None,
-        entered: tuple[Region, Instruction] | None,
-        flags: Flags,
+        loop: Loop | None = None,
+        row: StepRow | RoundRow | None = None,
         does: str = "",
-        resumed: bool = False,
-        around: tuple[Function, ...] = (),
+        flags: Flags | None = None,
+        entered: _Call | None = None,
     ) -> None:
+        """Add the rounds of a loop, what a row says of a function, or what a call of another region enters."""
         if loop is not None and self._costs_nothing(function, loop):
             return
-        body, (caller, call) = self.body(function), entered or (None, None)
-        if caller is None and loop is not None:
-            flags = set_before(self, function, function.code.blocks[loop.header][0])
+        body, (caller, call) = self.body(function), (entered.caller, entered.instruction) if entered is not None else (None, None)
+        flags = set_before(self, function, function.code.blocks[loop.header][0]) if caller is None and loop is not None else flags or {}
         rare = self._rare(function, flags)
-        starts, within = self._extent(body, loop, resumed)
+        starts, within = self._extent(body, loop, entered is not None and function.is_generator and entered.resumed)
         blocks = body.runs(starts, rare, within)
         if caller is not None and self.goes_backward(caller):
             blocks -= self._evaluating(function)
         region = Region(function, blocks, row.loop if isinstance(row, StepRow) else does, loop, row, caller, call, tuple(rare), flags)
         self.regions.setdefault(function, []).append(region)
-        self._enter(region, around)
+        self._enter(region, entered.around if entered is not None else ())
 
     def _costs_nothing(self, function: Function, loop: Loop) -> bool:
         """Whether what a wait costs in the rounds of a loop is nothing: there are few while the program runs, or they take long."""
@@ -333,7 +331,8 @@ class HotRegions:
 
     def _spread(self) -> None:
         while self._waiting:
-            function, caller, call, resumed, around = self._waiting.popleft()
+            entering = self._waiting.popleft()
+            function, caller, call, resumed, around = entering
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})
             kind = (NOBODY, " ".join(map(str, around)) if around else resumed)
@@ -348,7 +347,7 @@ class HotRegions:
             if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
                 continue
             entered.add((first.function, first.loop))
-            self._region(function, None, None, (caller, call), flags, caller.does, function.is_generator and resumed, around)
+            self._region(function, does=caller.does, flags=flags, entered=entering)
 
 
 def _sorted(flags: Flags) -> Key:

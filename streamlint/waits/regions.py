@@ -58,7 +58,7 @@ class WaitRegions(HotRegions):
             self._add_launching()
             self._spread()
             for function, looks in StepParts(self, self._is_over_gradients, (PARTS, LAUNCH)).outermost(functions).items():
-                self._region(function, None, None, None, {}, WEIGHTS if looks else STEP)
+                self._region(function, does=WEIGHTS if looks else STEP)
             self._spread()
             self._add_decoding(functions)
             self._spread()
@@ -88,15 +88,15 @@ class WaitRegions(HotRegions):
     def _add_training(self, function: Function) -> None:
         row = self.frameworks.row(function)
         if row is not None and _is_trained(row):
-            self._region(function, None, row, None, {})
+            self._region(function, row=row)
         for handler in self.handlers.of(function):
-            self._region(handler.function, None, handler.row, None, {})
+            self._region(handler.function, row=handler.row)
         for index, progress in self.progress(function).items():
             loop = self.body(function).graph.loops[index] if index != NOBODY else None
             if loop is None or not self._trains(function, loop, progress) or derives(self, function, loop):
                 continue
             if not evaluates(self, function, loop):
-                self._region(function, loop, None, None, {}, progress.does if progress.does in TRAINING else "backward")
+                self._region(function, loop, does=progress.does if progress.does in TRAINING else "backward")
 
     def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
         """Whether the rounds of a loop train: derivatives alone are no training, but with a loop inside that does."""
@@ -108,17 +108,17 @@ class WaitRegions(HotRegions):
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)
         if row is not None and not _is_trained(row):
-            self._region(function, None, row, None, {})
+            self._region(function, row=row)
         progress = self.progress(function)
         for index, one in progress.items():
             if index != NOBODY and one.does not in (*TRAINING, DERIVES):
-                self._region(function, self.body(function).graph.loops[index], None, None, {}, one.does)
+                self._region(function, self.body(function).graph.loops[index], does=one.does)
         if row is None and self._is_whole_step(function):
-            self._region(function, None, None, None, {}, STEP)
+            self._region(function, does=STEP)
         for loop in self._taking_apart(function):
-            self._region(function, loop, None, None, {}, PARTS)
+            self._region(function, loop, does=PARTS)
         for handler in self.handlers.called(function):
-            self._region(handler.function, None, handler.row, None, {}, CALLED)
+            self._region(handler.function, row=handler.row, does=CALLED)
 
     def _add_launching(self) -> None:
         """Loops that only launch work, and wait for the device."""
@@ -127,7 +127,7 @@ class WaitRegions(HotRegions):
         for function in sorted(waiting, key=lambda one: (one.unit.number, one.code.number)):
             for loop in found.loops(self.body(function), waiting):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
-                    self._region(function, loop, None, None, {}, LAUNCH)
+                    self._region(function, loop, does=LAUNCH)
 
     def _add_decoding(self, functions: list[Function]) -> None:
         """Loops that decode by functions that run a model, and are no part of other rounds."""
@@ -139,7 +139,7 @@ class WaitRegions(HotRegions):
                 for index in dict.fromkeys((*decoding, *self.serving.advances(body))):
                     loop = body.graph.loops[index]
                     if not any(loop.header in region.blocks for region in known):
-                        self._region(function, loop, None, None, {}, DECODE)
+                        self._region(function, loop, does=DECODE)
 
     def _add_serving(self, functions: list[Function]) -> None:
         """Loops that serve and are no part of other rounds."""
@@ -148,7 +148,7 @@ class WaitRegions(HotRegions):
             body, known = self.body(function), [one for one in self.regions.get(function, ()) if not serves(one)]
             for loop, does in [*((one, INFER) for one in self.serving.loops(body)), *((one, ROWS) for one in self.serving.rows(body))]:
                 if not any(loop.header in region.blocks for region in known):
-                    self._region(function, loop, None, None, {}, does)
+                    self._region(function, loop, does=does)
 
     def _forward(self, function: Function) -> StepRow | None:
         if keeps_no_gradients(self.facts, function):
