@@ -66,13 +66,13 @@ class Callers(Calls):
     @cached_property
     def starting(self) -> frozenset[str]:
         """The last parts of the names of methods that start a thread which was given the function before."""
-        return frozenset(name for name, _ in self.models.with_effect("start"))
+        return frozenset(self.models.with_effect("start"))
 
     @cached_property
     def same(self) -> frozenset[str]:
         """The last parts of the names of methods of objects that give back the object itself: ``module.cuda()``, ``module.eval()``."""
-        rows = (found for effect in ("same", "module_to") for found in self.models.with_effect(effect))
-        return frozenset(name for name, row in rows if isinstance(of := row.get("of"), Selector) and of.kind == "self")
+        found = (each for effect in ("same", "module_to") for each in self.models.with_effect(effect).items())
+        return frozenset(name for name, rows in found for row in rows if isinstance(of := row.get("of"), Selector) and of.kind == "self")
 
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""

@@ -30,7 +30,7 @@ class CudaArms:
     @cached_property
     def _asking(self) -> frozenset[str]:
         """The last parts of the names of functions that say whether there is a CUDA device."""
-        return frozenset(name for name, row in self.models.with_effect("none") if row.get("asks_for_cuda"))
+        return frozenset(name for name, rows in self.models.with_effect("none").items() if any(row.get("asks_for_cuda") for row in rows))
 
     def _asking_units(self, program: Program) -> frozenset[Unit]:
         """The files that may name one of them."""

@@ -9,8 +9,8 @@ callees first; a strongly connected component has one set.
 from __future__ import annotations
 
 import enum
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Set
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -23,7 +23,7 @@ from streamlint.facts.reaching import above
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row, last_part
+from streamlint.models import Models, Row, last_part
 
 
 class Effect(enum.Flag):
@@ -160,14 +160,14 @@ class Effects:
         for function, calls in self.rounds.candidates(self._naming(rounds)).items():
             if not does.isdisjoint(self.rounds.among(function, calls)):
                 yield function
-        rows = self.facts.models.calls.items()
-        for function in self._naming({last_part(name) for name, row in rows if effect & _OF_ROWS.get(row.effect, NOTHING)}):
+        for function in self._naming(self.facts.models.gathered(_names_with, effect)):
             if any(effect & cause.effect for cause in self.own(function)):
                 yield function
 
-    def _naming(self, names: set[str]) -> Iterator[Function]:
+    def _naming(self, names: Set[str]) -> Iterator[Function]:
         """The functions that may call something of these names."""
-        units = dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name))
+        program = self.facts.program
+        units = dict.fromkeys(unit for name in sorted(names & program.identifiers) for unit in program.mentioning(name))
         return (function for unit in units for function in unit.functions if not names.isdisjoint(function.called_names))
 
     def chain(self, function: Function, effect: Effect) -> list[tuple[Function, Instruction, str]]:
@@ -205,12 +205,7 @@ class Effects:
     @cached_property
     def _methods(self) -> dict[str, list[Row]]:
         """By name: the rows of a method with effects, if the language has none of that name."""
-        found: dict[str, list[Row]] = defaultdict(list)
-        for name, row in self.facts.models.calls.items():
-            owner, _, method = name.rpartition(".")
-            if row.effect in _OF_ROWS and method not in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
-                found[method].append(row)
-        return dict(found)
+        return self.facts.models.gathered(_methods)
 
     def _by_method(self, function: Function, one: Instruction) -> Iterable[Cause]:
         """The effects of a method of an unknown value: those of all types of the libraries that it may be of."""
@@ -307,3 +302,17 @@ def _way(came: dict[Function, tuple[Function, Instruction] | None], last: Functi
 def words(effect: Effect) -> list[str]:
     """The parts of a set in words, in their order."""
     return [meaning for one, meaning in MEANINGS.items() if one & effect]
+
+
+def _methods(models: Models) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for name, row in models.calls.items():
+        owner, _, method = name.rpartition(".")
+        if row.effect in _OF_ROWS and method not in LANGUAGE_MEMBERS and models.type_named(owner) is not None:
+            found.setdefault(method, []).append(row)
+    return found
+
+
+def _names_with(models: Models, effect: Effect) -> frozenset[str]:
+    """The last parts of the names of functions that have an effect."""
+    return frozenset(last_part(name) for name, row in models.calls.items() if effect & _OF_ROWS.get(row.effect, NOTHING))

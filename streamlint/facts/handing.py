@@ -132,11 +132,11 @@ class Handing:
     @cached_property
     def _starting(self) -> frozenset[str]:
         """The last parts of the names of what makes or starts threads."""
-        return frozenset(name for effect in ("call", "thread", "start") for name, _ in self.facts.models.with_effect(effect))
+        return frozenset(name for effect in ("call", "thread", "start") for name in self.facts.models.with_effect(effect))
 
     @cached_property
     def _starting_cpp(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self.facts.cpp_models.with_effect("thread"))
+        return frozenset(self.facts.cpp_models.with_effect("thread"))
 
     def _starts(self, function: Function, one: Instruction) -> bool:
         """Whether a call starts a thread that was made before."""

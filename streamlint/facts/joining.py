@@ -147,11 +147,15 @@ class Joining:
 
     def _is_pool(self, value: LibraryObject) -> bool:
         """Whether an object is a pool of threads, which waits for them where its scope ends."""
-        return any(row.get("type") == value.type and row.get("kind") != "process" for _, row in self.facts.models.with_effect("pool"))
+        return any(
+            row.get("type") == value.type and row.get("kind") != "process"
+            for rows in self.facts.models.with_effect("pool").values()
+            for row in rows
+        )
 
     @cached_property
     def _joins_at_end(self) -> bool:
-        return any(row.get("joins") for _, row in self.facts.cpp_models.with_effect("thread"))
+        return any(row.get("joins") for rows in self.facts.cpp_models.with_effect("thread").values() for row in rows)
 
     @cached_property
     def _starting(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -164,7 +168,7 @@ class Joining:
 
     def _of_effects(self, *effects: str) -> tuple[frozenset[str], frozenset[str]]:
         models = (self.facts.models, self.facts.cpp_models)
-        python, cpp = (frozenset(name for effect in effects for name, _ in each.with_effect(effect)) for each in models)
+        python, cpp = (frozenset(name for effect in effects for name in each.with_effect(effect)) for each in models)
         return python, cpp
 
     def _named(self, function: Function, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[Instruction]:

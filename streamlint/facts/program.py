@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView
 from functools import cached_property, partial
 from os.path import dirname
 
@@ -381,9 +381,9 @@ class Program:
         return bodies
 
     @property
-    def identifiers(self) -> Iterable[str]:
+    def identifiers(self) -> KeysView[str]:
         """All identifiers of all files."""
-        return self._mentions
+        return self._mentions.keys()
 
     def mentioning(self, name: str) -> list[Unit]:
         """The files whose text has an identifier, or a macro that stands for it, in their order."""

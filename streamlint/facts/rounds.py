@@ -20,7 +20,7 @@ from streamlint.facts.program import Unit
 from streamlint.facts.trips import Trips
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import RoundRow, first_part, last_part
+from streamlint.models import Models, RoundRow, StepRow, first_part, last_part
 
 _NO_FUNCTIONS = frozenset({op.CONST, op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.BUILD, op.DICT, op.FORMAT, op.SLICE})
 
@@ -42,10 +42,7 @@ class Rounds:
         self.aliases = Aliases(graph)
         self.trips = Trips(graph.facts)
         self.rows = graph.facts.models.rounds
-        self._methods: dict[str, list[RoundRow]] = defaultdict(list)
-        for row in self.rows:
-            for name in row.names:
-                self._methods[last_part(name)].append(row)
+        self._methods = graph.facts.models.gathered(_methods)
         self._found: dict[Function, tuple[Round, ...]] = {}
         self._named_classes: dict[str, bool] = {}
         self._used_members: dict[tuple[str, RoundRow], bool] = {}
@@ -114,20 +111,10 @@ class Rounds:
         if found is None:
             owner, named = name.rpartition(".")[0], self.facts.program.mentioning
             kind = self.facts.models.types.get(owner)
-            ways = (_written(owner), *self._giving(".".join(_written(owner))))
+            ways = (_written(owner), *self.facts.models.gathered(_giving, ".".join(_written(owner))))
             is_everywhere = kind is not None and kind.kind == "buffer"  # tensors come from anything
             found = self._named_classes[name] = is_everywhere or any(all(map(named, parts)) for parts in ways)
         return found
-
-    def _giving(self, path: str) -> Iterator[list[str]]:
-        """The names, part by part, of what gives objects of a class, or what it stands in: of a method the last one alone."""
-        models = self.facts.models
-        for name, row in (*models.calls.items(), *models.attributes.items(), *models.patterns()):
-            owner, _, last = name.rpartition(".")
-            is_method = models.types.get(owner) is not None
-            told = [value for value in (*row.values.values(), *(() if is_method else row.names[:1])) if isinstance(value, str)]
-            if any(value.startswith(path) or path.startswith(f"{value}.") for value in told):
-                yield ([] if "*" in last else [last]) if is_method else _written(name)
 
     def _is_overridden(self, name: str) -> bool:
         """Whether a class of the program has a method in place of a library's that makes a round."""
@@ -262,16 +249,38 @@ class Rounds:
     @cached_property
     def libraries(self) -> tuple[str, ...]:
         """The libraries that rows of rounds and steps are about."""
-        names = [name for row in self.facts.models.rounds for name in row.names] + [
-            name for row in self.facts.models.steps for name in row.names
-        ]
-        return tuple(sorted({first_part(name) for name in names}))
+        return self.facts.models.gathered(_libraries)
 
     def is_used_near(self, unit: Unit, library: str) -> bool:
         """Whether a file, or one that imports lead to or come from, imports a library; of C++, whether it names its namespace or folder."""
         if unit.is_cpp:
             return unit in self.facts.program.mentioning(library)
         return self.facts.program.is_used_near(unit, library)
+
+
+def _giving(models: Models, path: str) -> list[list[str]]:
+    """The names, part by part, of what gives objects of a class, or what it stands in: of a method the last one alone."""
+    found: list[list[str]] = []
+    for name, row in (*models.calls.items(), *models.attributes.items(), *models.patterns()):
+        owner, _, last = name.rpartition(".")
+        is_method = models.types.get(owner) is not None
+        told = [value for value in (*row.values.values(), *(() if is_method else row.names[:1])) if isinstance(value, str)]
+        if any(value.startswith(path) or path.startswith(f"{value}.") for value in told):
+            found.append(([] if "*" in last else [last]) if is_method else _written(name))
+    return found
+
+
+def _methods(models: Models) -> dict[str, list[RoundRow]]:
+    found: dict[str, list[RoundRow]] = {}
+    for row in models.rounds:
+        for name in row.names:
+            found.setdefault(last_part(name), []).append(row)
+    return found
+
+
+def _libraries(models: Models) -> tuple[str, ...]:
+    rows: tuple[RoundRow | StepRow, ...] = (*models.rounds, *models.steps)
+    return tuple(sorted({first_part(name) for row in rows for name in row.names}))
 
 
 def _written(name: str) -> list[str]:

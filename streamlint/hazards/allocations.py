@@ -12,7 +12,7 @@ from streamlint.hazards.churn import Churn, Churning, entering
 from streamlint.hazards.context import Context
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Models, Row
 from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
 from streamlint.ordering.places import register_place
 from streamlint.transfer.contexts import Known
@@ -125,8 +125,7 @@ class Allocations(Churning):
     def _of_types(self) -> Iterator[Allocation]:
         """C++: containers that allocate with the driver."""
         models = self.facts.cpp_models
-        names = {row.name.rpartition("::")[2] for row in models.types.values() if row.raw}
-        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
+        units = {unit.number: unit for name in models.gathered(_raw_types) for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
             for function in unit.functions if unit.is_cpp else ():
                 for one in (*function.by_opcode[op.CONSTRUCT], *function.by_opcode[op.DECLARE]):
@@ -213,3 +212,7 @@ class Allocations(Churning):
 def _is_of_driver(row: Row) -> bool:
     """Whether a call with a row has the driver free memory at once."""
     return row.get("memory") != "pageable" and row.get("stream") is None
+
+
+def _raw_types(models: Models) -> frozenset[str]:
+    return frozenset(row.name.rpartition("::")[2] for row in models.types.values() if row.raw)

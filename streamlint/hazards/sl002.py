@@ -69,8 +69,8 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
 
 def _kept(streams: Streams) -> Iterator[Finding]:
     """Current streams that were asked for once: as stale as none."""
-    rows = streams.facts.cpp_models.calls.items()
-    asking = {name.rpartition("::")[2] for name, row in rows if row.effect == "stream_of" and row.get("which") == "current"}
+    rows = streams.facts.cpp_models.with_effect("stream_of").items()
+    asking = {name for name, each in rows if any(row.get("which") == "current" for row in each)}
     units = {unit for name in asking for unit in streams.facts.program.cpp.mentioning(name)}
     near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
     kept = KeptStreams(streams.transfer, streams.choices.places, streams.in_scope)

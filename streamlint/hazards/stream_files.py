@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choices import NULL
 from streamlint.waits.operands import Given, argument_registers
@@ -73,16 +73,7 @@ class StreamFiles:
     @cached_property
     def _takers(self) -> dict[str, list[Selector]]:
         """By the last part of the name: where the functions of Python's libraries take a stream."""
-        found: dict[str, list[Selector]] = defaultdict(list)
-        for name, row in self.facts.models.calls.items():
-            stream = row.get("stream")
-            if (
-                row.library in self.facts.models.marked("explicit")
-                and isinstance(stream, Selector)
-                and row.effect not in ("synchronize", "query")
-            ):
-                found[name.rpartition(".")[2]].append(stream)
-        return dict(found)
+        return self.facts.models.gathered(_takers)
 
     def is_extension(self, unit: Unit) -> bool:
         """Whether a file is a part of an extension of PyTorch."""
@@ -118,12 +109,7 @@ class StreamFiles:
         """Whether a program of its own makes no streams, and switches none: all that it is given is the null stream."""
         if not self.streams.extensions.is_own_program(unit):
             return False
-        models = self.facts.cpp_models
-        names = {
-            name.rpartition("::")[2]
-            for name, row in models.calls.items()
-            if row.effect in ("stream", "scope", "set_stream") or (row.effect == "stream_of" and row.get("which") in ("pool", "ptds"))
-        }
+        names = self.facts.cpp_models.gathered(_making)
         near = self.facts.program.cpp.visible(unit)
         return not any(other in near for name in names for other in self.facts.program.mentioning(name))
 
@@ -170,3 +156,18 @@ def _is_launched_on(function: Function, one: Instruction) -> bool:
     config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
     built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
     return built is not None and built[0] == op.BUILD and len(built) > 6
+
+
+def _takers(models: Models) -> dict[str, list[Selector]]:
+    found: dict[str, list[Selector]] = {}
+    for name, row in models.calls.items():
+        stream, is_explicit = row.get("stream"), row.library in models.marked("explicit")
+        if is_explicit and isinstance(stream, Selector) and row.effect not in ("synchronize", "query"):
+            found.setdefault(name.rpartition(".")[2], []).append(stream)
+    return found
+
+
+def _making(models: Models) -> frozenset[str]:
+    """The last parts of the names of functions that make streams or switch them."""
+    of_pool = (name for name, rows in models.with_effect("stream_of").items() if any(row.get("which") in ("pool", "ptds") for row in rows))
+    return frozenset(of_pool).union(*(models.with_effect(effect) for effect in ("stream", "scope", "set_stream")))

@@ -9,9 +9,9 @@ import fnmatch
 import functools
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from streamlint.models.tables import read_head, rows
 from streamlint.models.traits import Trait
@@ -20,6 +20,7 @@ from streamlint.support import toml
 from streamlint.support.records import field, record, replace
 from streamlint.support.shipped import head_of, model_files, text_of
 
+T = TypeVar("T")
 __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
 
@@ -97,20 +98,25 @@ class Models:
     _type_patterns: list[tuple[list[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
-    _heads: frozenset[str] | None = None
-    _arrays: dict[str, str] | None = None
-    _own: dict[tuple[str, str], str] = field(default_factory=dict)
-    _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
-    _counters: dict[str, set[str]] | None = None
+    _gathered: dict[tuple[Hashable, ...], Any] = field(default_factory=dict)
     _known: dict[tuple[Trait, ...], frozenset[str]] = field(default_factory=dict)
     _marked: dict[Trait, frozenset[str]] = field(default_factory=dict)
 
-    def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
-        """The rows of calls that have an effect, each with the last part of its name."""
-        if not self._with:
-            for name, row in self.calls.items():
-                self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
-        return self._with.get(effect, ())
+    def gathered(self, gather: Callable[..., T], *asked: Hashable) -> T:
+        """What a function of a module gathers from all rows, given them and what is asked: found once, for rows outlive programs."""
+        key = (gather, *asked)
+        if key not in self._gathered:
+            self._gathered[key] = gather(self, *asked)
+        found: T = self._gathered[key]
+        return found
+
+    def with_effect(self, effect: str) -> Mapping[str, Sequence[Row]]:
+        """By the last parts of their names: the rows of calls that have an effect."""
+        return self.gathered(_by_effect).get(effect, {})
+
+    def attributes_with(self, *effects: str) -> frozenset[str]:
+        """The last parts of the names of attributes that have one of some effects."""
+        return self.gathered(_attributes_with, *effects)
 
     def known(self, *traits: Trait) -> frozenset[str]:
         """The last parts of the names that have one of some traits: as what methods and functions of unknown values are called."""
@@ -136,39 +142,21 @@ class Models:
 
     def counters(self, name: str) -> Collection[str]:
         """The packages whose objects count the rounds of a loop in an attribute of a name."""
-        if self._counters is None:
-            self._counters = {}
-            for known, row in self.attributes.items():
-                if row.effect == "counter":
-                    self._counters.setdefault(last_part(known), set()).add(first_part(known))
-        return self._counters.get(name, ())
+        return self.gathered(_counters).get(name, ())
 
     def own_type(self, library: str, kind: str) -> str | None:
         """The type of a kind that a library's own functions take and give: the first that stands in its rows; None if there is none."""
-        if not self._own:
-            for row in self.types.values():
-                if row.base is None and not self._own.get((row.library, row.kind)):
-                    self._own[row.library, row.kind] = row.name
-        return self._own.get((library, kind))
+        return self.gathered(_own_types).get((library, kind))
 
     @property
     def array_types(self) -> Mapping[str, str]:
         """The types of arrays and tensors that compute on a device, each with its library: those whose methods a value of which nothing is
         known may have. The type with more methods comes first."""
-        if self._arrays is None:
-            found = {row.name: row.library for row in self.types.values() if row.computes}
-            counts = {name: sum(1 for each in self.calls if each.startswith(f"{name}.")) for name in found}
-            self._arrays = dict(sorted(found.items(), key=lambda one: -counts[one[0]]))
-        return self._arrays
+        return self.gathered(_array_types)
 
     def is_known(self, package: str) -> bool:
         """Whether any row is about a package, by the first part of its name; rows of clocks and rounds say nothing of what else it has."""
-        if self._heads is None:
-            known = [(name, row.library) for name, row in self.types.items()]
-            known += [(name, row.library) for rows in (self.calls, self.attributes) for name, row in rows.items()]
-            known += [(text, row.library) for text, _, row in self._patterns]
-            self._heads = frozenset(name.partition(".")[0] for name, library in known if library not in ("clocks", "frameworks"))
-        return package in self._heads
+        return package in self.gathered(_heads)
 
     def call(self, name: str) -> Row | None:
         """The row of a call, by its full name; exact names win over patterns."""
@@ -280,11 +268,9 @@ class Models:
                 self.traits.setdefault(trait, set()).update(names)
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
-        self._counters = None
+        self._gathered.clear()
         self._known.clear()
         self._marked.clear()
-        self._own.clear()
-        self._arrays = None
         self._no_types.clear()
 
     def _add_types(self, found: Iterable[TypeRow]) -> None:
@@ -293,6 +279,40 @@ class Models:
                 self._type_patterns.append((row.name.split("*"), row))
             else:
                 self.types[row.name] = row
+
+
+def _by_effect(models: Models) -> dict[str, dict[str, list[Row]]]:
+    found: dict[str, dict[str, list[Row]]] = {}
+    for name, row in models.calls.items():
+        found.setdefault(row.effect, {}).setdefault(name.replace("::", ".").rpartition(".")[2], []).append(row)
+    return found
+
+
+def _attributes_with(models: Models, *effects: str) -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name, row in models.attributes.items() if row.effect in effects)
+
+
+def _counters(models: Models) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, row in models.attributes.items():
+        if row.effect == "counter":
+            found.setdefault(last_part(name), set()).add(first_part(name))
+    return found
+
+
+def _own_types(models: Models) -> dict[tuple[str, str], str]:
+    return {(row.library, row.kind): row.name for row in reversed(models.types.values()) if row.base is None}
+
+
+def _array_types(models: Models) -> dict[str, str]:
+    found = {row.name: row.library for row in models.types.values() if row.computes}
+    counts = {name: sum(1 for each in models.calls if each.startswith(f"{name}.")) for name in found}
+    return dict(sorted(found.items(), key=lambda one: -counts[one[0]]))
+
+
+def _heads(models: Models) -> frozenset[str]:
+    named: list[tuple[str, Row | TypeRow]] = [*models.types.items(), *models.calls.items(), *models.attributes.items(), *models.patterns()]
+    return frozenset(name.partition(".")[0] for name, row in named if row.library not in ("clocks", "frameworks"))
 
 
 def is_covered(pieces: list[str], name: str) -> bool:

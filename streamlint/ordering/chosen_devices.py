@@ -10,6 +10,7 @@ from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.leading import leads_to
 from streamlint.transfer.modelled import ModelledCall
@@ -61,10 +62,7 @@ class ChosenDevices:
     @cached_property
     def _names(self) -> frozenset[str]:
         """The last parts of the names of functions that choose."""
-        models = (self.facts.models, self.facts.cpp_models)
-        rows = ((name, row) for one in models for name, row in one.calls.items())
-        chosen = (name for name, row in rows if row.get("chooses") is not None or row.get("what") == "device" or row.effect in STREAMS)
-        return frozenset(name.replace("::", ".").rpartition(".")[2] for name in chosen)
+        return self.facts.models.gathered(_choosing) | self.facts.cpp_models.gathered(_choosing)
 
     def device(self, call: ModelledCall) -> int | None:
         """The register of the device that a call chooses."""
@@ -204,3 +202,9 @@ def _is_choosing(row: Row) -> bool:
 def _chooses(call: ModelledCall) -> bool:
     row = call.row
     return isinstance(row.get("chooses"), Selector) or row.get("what") == "device" or row.effect in STREAMS
+
+
+def _choosing(models: Models) -> frozenset[str]:
+    rows = models.calls.items()
+    chosen = (name for name, row in rows if row.get("chooses") is not None or row.get("what") == "device" or row.effect in STREAMS)
+    return frozenset(name.replace("::", ".").rpartition(".")[2] for name in chosen)

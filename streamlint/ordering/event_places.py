@@ -9,6 +9,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places import ANY, POINTEE, Element, Place, Places, cell_of, register_place
 from streamlint.ordering.streams import sites_of
@@ -49,8 +50,12 @@ class EventPlaces:
 
     def made_for_fields(self) -> Iterator[tuple[Function, Instruction]]:
         """The calls in bodies of Python's classes that say what makes an event for each object."""
-        names = {name.rpartition(".")[2] for name, row in self.facts.models.calls.items() if row.effect == "event"}
-        units = {unit.number: unit for name in sorted(names) for unit in self.facts.program.mentioning(name) if not unit.is_cpp}
+        units = {
+            unit.number: unit
+            for name in sorted(self.facts.models.with_effect("event"))
+            for unit in self.facts.program.mentioning(name)
+            if not unit.is_cpp
+        }
         for _, unit in sorted(units.items()):
             for function in (each for each in unit.functions if each.body_of is not None):
                 for one in function.by_opcode[op.CALL]:
@@ -61,8 +66,7 @@ class EventPlaces:
     @cached_property
     def _types(self) -> frozenset[str]:
         """The last parts of the names of C++ classes whose objects are events."""
-        calls = self.facts.cpp_models.calls.items()
-        return frozenset(name.rpartition("::")[2] for name, row in calls if row.effect == "event" and "::" in name and not row.get("into"))
+        return self.facts.cpp_models.gathered(_event_types)
 
     def _is_event(self, function: Function, one: Instruction, name: str) -> bool:
         kind = str(function.unit.ir.constants[one[3]][0])
@@ -216,3 +220,8 @@ class EventPlaces:
             elif use[0] not in _LOOKED_AT:
                 return False
         return True
+
+
+def _event_types(models: Models) -> frozenset[str]:
+    rows = models.calls.items()
+    return frozenset(name.rpartition("::")[2] for name, row in rows if row.effect == "event" and "::" in name and not row.get("into"))

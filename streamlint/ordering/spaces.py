@@ -7,6 +7,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import DeviceValue, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.decided import Decided, Link, stores_of
 from streamlint.transfer.transfer import Transfer
@@ -23,9 +24,8 @@ class Spaces(Decided):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        rows = self.facts.cpp_models.calls.items()
-        self.asking = {name.rpartition("::")[2]: row.get("shows") == "device" for name, row in rows if row.get("shows")}
-        self._asserting = {name for name, row in rows if row.get("asserts")}
+        self.asking = self.facts.cpp_models.gathered(_asking)
+        self._asserting = self.facts.cpp_models.gathered(_asserting)
         self._asserted: dict[Function, dict[object, str]] = {}
 
     def space(self, link: Link, register: int, depth: int = 0) -> str:
@@ -137,3 +137,12 @@ def _place(function: Function, register: int) -> object:
     register = behind_copies(function, register)
     one = function.definitions[register] if register >= 0 else None
     return (op.LOAD, one[3]) if one is not None and one[0] == op.LOAD else register
+
+
+def _asking(models: Models) -> dict[str, bool]:
+    """By the last parts of their names: what asks where memory is, and whether for a device."""
+    return {name.rpartition("::")[2]: row.get("shows") == "device" for name, row in models.calls.items() if row.get("shows")}
+
+
+def _asserting(models: Models) -> frozenset[str]:
+    return frozenset(name for name, row in models.calls.items() if row.get("asserts"))

@@ -10,6 +10,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
+from streamlint.models import Models
 from streamlint.ordering.beside import Beside
 from streamlint.ordering.choices import NULL
 from streamlint.transfer.launch_rows import GIVEN
@@ -28,15 +29,11 @@ class StreamsInScope:
     @cached_property
     def _asking(self) -> frozenset[str]:
         """The last parts of the names of functions that give the current stream, or one of a pool."""
-        rows = self.facts.cpp_models.calls.items()
-        asking = (name for name, row in rows if row.effect == "stream_of" and row.get("which") in ("current", "pool", "attribute"))
-        return frozenset(name.rpartition("::")[2] for name in asking) & self._free_functions
+        return self.facts.cpp_models.gathered(_asking) & self._free_functions
 
     @cached_property
     def _free_functions(self) -> frozenset[str]:
-        models = self.facts.cpp_models
-        free = (name for name in models.calls if models.type_named(name.rpartition("::")[0]) is None)
-        return frozenset(name.rpartition("::")[2] for name in free)
+        return self.facts.cpp_models.gathered(_free_functions)
 
     @cached_property
     def _making(self) -> frozenset[str]:
@@ -111,3 +108,13 @@ class StreamsInScope:
         if owner is not None and self.has_members(owner) and not is_constructor(function):
             return True
         return self.works_with(function)
+
+
+def _asking(models: Models) -> frozenset[str]:
+    rows = models.with_effect("stream_of").items()
+    return frozenset(name for name, each in rows if any(row.get("which") in ("current", "pool", "attribute") for row in each))
+
+
+def _free_functions(models: Models) -> frozenset[str]:
+    free = (name for name in models.calls if models.type_named(name.rpartition("::")[0]) is None)
+    return frozenset(name.rpartition("::")[2] for name in free)

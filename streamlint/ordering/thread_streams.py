@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
+from streamlint.models import Models
 from streamlint.ordering.host_waits import HostWaits
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
@@ -79,17 +80,9 @@ class ThreadStreams:
     @cached_property
     def _scoping(self) -> frozenset[Unit]:
         """The files that may make a stream current: they mention a function that does, and its module or class, or a class of streams."""
-        mentioning = self.transfer.facts.program.mentioning
-        found: set[Unit] = set()
-        for models in (self.transfer.facts.models, self.transfer.facts.cpp_models):
-            for name, row in models.calls.items():
-                parts = name.replace("::", ".").split(".")
-                if row.effect in ("scope", "set_stream") and len(parts) > 1:
-                    found |= set(mentioning(parts[-1])) & set(mentioning(parts[-2]))
-            for name, kind in models.types.items():
-                if kind.kind == "stream":
-                    found |= set(mentioning(name.replace("::", ".").rpartition(".")[2]))
-        return frozenset(found)
+        mentioning, facts = self.transfer.facts.program.mentioning, self.transfer.facts
+        ways = facts.models.gathered(_scoping) | facts.cpp_models.gathered(_scoping)
+        return frozenset(unit for name, owner in ways for unit in mentioning(name) if not owner or unit in mentioning(owner))
 
     def _library(self, function: Function, stream: Stream) -> str:
         """The library whose current stream it is."""
@@ -182,3 +175,10 @@ class ThreadStreams:
         if any(use.kind == WORK for use in self.uses.at(function, one)):
             return True
         return any(edge.is_followed and self._first(edge.callee, library, {function}) for edge in self.transfer.edges(function, one))
+
+
+def _scoping(models: Models) -> frozenset[tuple[str, str]]:
+    """The last parts of the names of functions that make a stream current, each with the part before; and of the classes of streams."""
+    calls = (name.replace("::", ".").split(".") for name, row in models.calls.items() if row.effect in ("scope", "set_stream"))
+    types = (name.replace("::", ".").rpartition(".")[2] for name, row in models.types.items() if row.kind == "stream")
+    return frozenset((*((parts[-1], parts[-2]) for parts in calls if len(parts) > 1), *((name, "") for name in types)))

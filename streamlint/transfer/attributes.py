@@ -13,7 +13,7 @@ from streamlint.transfer.transfer import Transfer
 def attribute_sites(transfer: Transfer, effects: Collection[str]) -> Iterator[tuple[Site, Row, str]]:
     """The places where attributes of libraries' objects are read whose rows have one of some effects, with the rows and their names."""
     facts = transfer.facts
-    names = {name.rpartition(".")[2] for name, row in facts.models.attributes.items() if row.effect in effects}
+    names = facts.models.attributes_with(*sorted(effects))
     units = {unit.number: unit for name in names for unit in facts.program.mentioning(name) if not unit.is_cpp}
     for _, unit in sorted(units.items()):
         for function in unit.functions:

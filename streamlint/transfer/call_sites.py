@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
@@ -23,13 +24,29 @@ ANY_ROW: RowTest = lambda row: True  # noqa: E731
 _NAMED = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
 
 
+class _Wanted(NamedTuple):
+    """The rows of a language's functions with some effects, by effect and by the last parts of their names, that may set a switch."""
+
+    tables: list[Mapping[str, Sequence[Row]]]
+    key: str
+    where: RowTest
+
+    def among(self, names: Set[str]) -> dict[str, list[Row]]:
+        """By name: the rows that have one of some names."""
+        found: dict[str, list[Row]] = defaultdict(list)
+        for table in self.tables:
+            for name in sorted(table.keys() & names):
+                if rows := [row for row in table[name] if (not self.key or row.get(self.key) not in (None, False)) and self.where(row)]:
+                    found[name] += rows
+        return found
+
+
 class CallSites(Calls):
     """Finds the calls of a program."""
 
     def __init__(self, graph: CallGraph) -> None:
         super().__init__(graph)
         self._calls: dict[Unit, dict[str, list[tuple[int, Function, Instruction, bool]]]] = {}
-        self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
 
     def sites(
         self, effects: Collection[str], key: str = "", where: RowTest = ANY_ROW, among: Collection[Unit] | None = None
@@ -47,16 +64,16 @@ class CallSites(Calls):
     ) -> Iterator[tuple[Function, Instruction]]:
         """The calls that have the name of such a function, whatever they call: what they rest on is not solved yet."""
         tables = {is_cpp: self._wanted(effects, key, where, is_cpp) for is_cpp in (False, True)}
-        named = (unit for names in tables.values() for name in names for unit in self.facts.program.mentioning(name))
+        program = self.facts.program
+        named = (unit for wanted in tables.values() for name in wanted.among(program.identifiers) for unit in program.mentioning(name))
         units = {unit.number: unit for unit in named if among is None or unit in among}
         for _, unit in sorted(units.items()):
             yield from self._candidates_in(unit, tables[unit.is_cpp], key)
 
-    def _candidates_in(self, unit: Unit, wanted: dict[str, list[Row]], key: str) -> Iterator[tuple[Function, Instruction]]:
+    def _candidates_in(self, unit: Unit, wanted: _Wanted, key: str) -> Iterator[tuple[Function, Instruction]]:
         calls = self._calls_of(unit)
-        others = {other: wanted[name] for other, name in self._renamed(unit, wanted).items() if name in wanted}
         found: dict[int, tuple[Function, Instruction]] = {}
-        for name, rows in (*others.items(), *wanted.items()):
+        for name, rows in (*_renamed(unit, wanted), *wanted.among(calls.keys()).items()):
             for place, function, one, is_prepared in calls.get(name, ()):
                 if one[0] == op.CONSTRUCT and key:
                     continue
@@ -76,31 +93,25 @@ class CallSites(Calls):
                     found[prepared].append((place, function, one, True))
         return found
 
-    def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> dict[str, list[Row]]:
-        """By the last parts of their names: the rows of a language's functions with some effects that may set a switch."""
-        found: dict[str, list[Row]] = defaultdict(list)
+    def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> _Wanted:
         models: Models = self.facts.cpp_models if is_cpp else self.facts.models
-        for effect in sorted(effects):
-            for name, row in models.with_effect(effect):
-                if (not key or row.get(key) not in (None, False)) and where(row):
-                    found[name].append(row)
-        return dict(found)
+        return _Wanted([models.with_effect(effect) for effect in sorted(effects)], key, where)
 
     def names(self, effects: Collection[str], where: RowTest = ANY_ROW) -> frozenset[str]:
-        """The last parts of the names of functions with some effects."""
-        key = (frozenset(effects), where)
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
-        return found
+        """The last parts of the names of functions with some effects; ``where`` is a function of a module."""
+        mine = frozenset(effects)
+        return self.facts.models.gathered(_names, mine, where) | self.facts.cpp_models.gathered(_names, mine, where)
 
-    def _renamed(self, unit: Unit, names: Iterable[str]) -> dict[str, str]:
-        """Other names that a file has for functions that it imports."""
-        found: dict[str, str] = {}
-        for name in names:
-            for function, one in unit.taken.get(name, ()):
-                found.update((function.text(use[2]), name) for use in function.uses[one[2]] if use[0] == op.SET_NAME)
-        return found
+
+def _renamed(unit: Unit, wanted: _Wanted) -> Iterator[tuple[str, list[Row]]]:
+    """Other names that a file has for functions that it imports."""
+    for name, rows in wanted.among(unit.taken.keys()).items():
+        for function, one in unit.taken[name]:
+            yield from ((function.text(use[2]), rows) for use in function.uses[one[2]] if use[0] == op.SET_NAME)
+
+
+def _names(models: Models, effects: Collection[str], where: RowTest) -> frozenset[str]:
+    return frozenset(name for effect in effects for name, rows in models.with_effect(effect).items() if any(map(where, rows)))
 
 
 def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -17,7 +16,7 @@ from streamlint.facts.rounds import Rounds
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
 from streamlint.support.shared import Shared
 from streamlint.transfer.modelled import ModelledCall
@@ -167,12 +166,7 @@ class Calls:
     @cached_property
     def _methods(self) -> dict[str, list[Row]]:
         """By name: the rows of a method, if the language has none of that name."""
-        found: dict[str, list[Row]] = defaultdict(list)
-        for name, row in self.facts.models.calls.items():
-            owner, _, method = name.rpartition(".")
-            if method not in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
-                found[method].append(row)
-        return dict(found)
+        return self.facts.models.gathered(_methods, False)
 
     def _imported(self, function: Function, register: int, name: str) -> list[Row]:
         """The rows of a function of a module that a file imports."""
@@ -202,12 +196,7 @@ class Calls:
     @cached_property
     def _of_types(self) -> dict[str, list[Row]]:
         """By name: the rows of methods whose names the language has as well."""
-        found: dict[str, list[Row]] = defaultdict(list)
-        for name, row in self.facts.models.calls.items():
-            owner, _, last = name.rpartition(".")
-            if last in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
-                found[last].append(row)
-        return found
+        return self.facts.models.gathered(_methods, True)
 
     def _has_tensors(self, unit: Unit) -> bool:
         """C++: whether a file includes PyTorch."""
@@ -228,3 +217,13 @@ def _keywords(row: Row) -> frozenset[str]:
 def _names_given(function: Function, one: Instruction) -> frozenset[str]:
     """The names under which a call gives arguments."""
     return frozenset(kind for kind, _ in argument_registers(function, one) if isinstance(kind, str))
+
+
+def _methods(models: Models, of_language: bool) -> dict[str, list[Row]]:
+    """By name: the rows of methods whose names the language has as well, or has not."""
+    found: dict[str, list[Row]] = {}
+    for name, row in models.calls.items():
+        owner, _, method = name.rpartition(".")
+        if (method in LANGUAGE_MEMBERS) == of_language and models.type_named(owner) is not None:
+            found.setdefault(method, []).append(row)
+    return found

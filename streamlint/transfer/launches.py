@@ -75,7 +75,7 @@ class Launches(LaunchRows):
     @cached_property
     def _cpp_names(self) -> frozenset[str]:
         """The names of functions of C++ that work. Many of Python's libraries are methods of anything there, such as ``get``."""
-        return frozenset(name for effect in WORKING for name, _ in self.facts.cpp_models.with_effect(effect))
+        return frozenset(name for effect in WORKING for name in self.facts.cpp_models.with_effect(effect))
 
     # --- kernels
 

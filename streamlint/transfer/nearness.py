@@ -20,28 +20,29 @@ _COMMON = frozenset({"main", "run", "__init__", "__call__", "forward", "start", 
 def units_near(transfer: Transfer, effects: Collection[str]) -> set[Unit]:
     """The files that mention what makes the objects whose methods have some effects, or the functions and classes that do so."""
     tables: tuple[Models, ...] = (transfer.facts.models, transfer.facts.cpp_models)
-    makers = frozenset(name for models in tables for name in _makers(models, effects))
+    makers = frozenset[str]().union(*(models.gathered(_makers, frozenset(effects)) for models in tables))
     program = transfer.facts.program
-    near = {unit for name in makers for unit in program.mentioning(name)}
+    near = {unit for name in makers & program.identifiers for unit in program.mentioning(name)}
     users = {name for unit in near for name in _users(unit, makers)}
     return near | {unit for name in users - _COMMON for unit in program.mentioning(name)}
 
 
-def _makers(models: Models, effects: Collection[str]) -> Iterator[str]:
+def _makers(models: Models, effects: Collection[str]) -> frozenset[str]:
     """The last parts of the names of functions and types that give objects with methods of some effects, and of plain functions."""
     owners: set[str] = set()
+    found: set[str] = set()
     for name, row in models.calls.items():
         if row.effect in effects:
             owner = name.replace("::", ".").rpartition(".")[0]
             if models.type_named(owner) is not None:
                 owners.add(owner)
             else:
-                yield _last(name)
+                found.add(_last(name))
     for name in models.types:
         if not owners.isdisjoint(models.lineage(name)):
             owners.add(name)
-            yield _last(name)
-    yield from (_last(name) for name, row in models.calls.items() if row.get("type") in owners)
+            found.add(_last(name))
+    return frozenset(found.union(_last(name) for name, row in models.calls.items() if row.get("type") in owners))
 
 
 def _users(unit: Unit, makers: Collection[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from streamlint.facts.objects import Elements, External, LibraryObject, Memory, 
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.transfer import (
     collectives,
     copies,
@@ -338,13 +339,12 @@ class Transfer(CallSites):
     @cached_property
     def view_names(self) -> frozenset[str]:
         """Names of attributes that are the same memory."""
-        rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
-        return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
+        return self.facts.models.attributes_with("view", "same") | self.facts.cpp_models.attributes_with("view", "same")
 
     @cached_property
     def _parts(self) -> frozenset[str]:
         """Names of parts of tuples."""
-        return frozenset(name for kind in self.facts.models.types.values() if kind.base for name in kind.fields)
+        return self.facts.models.gathered(_parts)
 
     def is_part(self, function: Function, one: Instruction) -> bool:
         """Whether an attribute is a part of a tuple of buffers: ``x.topk(k).values``."""
@@ -355,7 +355,7 @@ class Transfer(CallSites):
     @cached_property
     def _asking(self) -> frozenset[str]:
         """Names of attributes that say whether work is done."""
-        return frozenset(name.rpartition(".")[2] for name, row in self.facts.models.attributes.items() if row.effect == "query")
+        return self.facts.models.attributes_with("query")
 
     def _asked(self, function: Function, one: Instruction) -> Iterator[Action]:
         """``event.done``."""
@@ -367,13 +367,12 @@ class Transfer(CallSites):
     @cached_property
     def replacing(self) -> frozenset[str]:
         """The names of attributes of which an assignment gives a buffer other memory."""
-        return replacing(self.facts.models)
+        return self.facts.models.gathered(replacing)
 
     @cached_property
     def shows(self) -> dict[str, str]:
         """By their names: attributes that hold exactly where the memory is on the host, or on a device."""
-        rows = self.facts.models.attributes.items()
-        return {name.rpartition(".")[2]: str(row.get("shows")) for name, row in rows if row.get("shows")}
+        return self.facts.models.gathered(_showing)
 
     def shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view."""
@@ -412,3 +411,11 @@ _ENDING = frozenset({op.AWAIT, op.EXIT, op.INVOKE})
 def _is_container(value: Object) -> bool:
     """C++: whether an object is a container of the standard library: made of another one, it copies the elements."""
     return isinstance(value, Elements) or (isinstance(value, Memory) and value.type.startswith("std::"))
+
+
+def _parts(models: Models) -> frozenset[str]:
+    return frozenset(name for kind in models.types.values() if kind.base for name in kind.fields)
+
+
+def _showing(models: Models) -> dict[str, str]:
+    return {name.rpartition(".")[2]: str(row.get("shows")) for name, row in models.attributes.items() if row.get("shows")}

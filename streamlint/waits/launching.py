@@ -18,7 +18,7 @@ from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.models import first_part, last_part
+from streamlint.models import Models, first_part, last_part
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.operands import behind, selected
 
@@ -36,11 +36,7 @@ class Launching:
         self.effects = effects
         self.graph = effects.graph
         self.facts = effects.facts
-        rows = self.facts.models.calls.items()
-        self._names: dict[str, set[str]] = {}  # of the waits, each with the libraries
-        for name, row in rows:
-            if row.effect == "synchronize" and row.get("of") == "device" and row.library != "torch":
-                self._names.setdefault(last_part(name), set()).add(first_part(name))
+        self._names = self.facts.models.gathered(_waits)
 
     def functions(self) -> frozenset[Function]:
         """The functions from which calls lead to a device-wide wait."""
@@ -129,3 +125,12 @@ def waits_for_device(graph: CallGraph, function: Function, one: Instruction) -> 
     if function.is_cpp or one[0] != op.INVOKE or function.text(one[4]) != OF_DEVICES:
         return False
     return any(isinstance(value, DeviceValue) for value in graph.facts.values(function, one[3]).values)
+
+
+def _waits(models: Models) -> dict[str, set[str]]:
+    """By the last parts of the names of device-wide waits: their libraries."""
+    found: dict[str, set[str]] = {}
+    for name, row in models.calls.items():
+        if row.effect == "synchronize" and row.get("of") == "device" and row.library != "torch":
+            found.setdefault(last_part(name), set()).add(first_part(name))
+    return found
