@@ -56,7 +56,7 @@ class KeptStreams:
                 made = function.definitions[register]
                 assert made is not None
                 stored = [one for one in function.by_opcode[op.STORE] if one[3] == register]
-                place = cell_of(function, stored[0][2]) if stored else self.places.of(function, register)
+                place = cell_of(function, stored[0][2]) if stored else self.places.of(function, _unwrapped(function, register))
                 named = [function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == register]
                 name = str(place.root[1]) if stored else next(iter(named), "")
                 yield from self._reported(name, Site(function, made), function.below, place, made)
