@@ -62,9 +62,12 @@ def _by_call(contexts: Contexts, known: Known, call: ModelledCall, depth: int) -
 def _by_value(contexts: Contexts, known: Known) -> Option | None:
     """What is known of a value: the space of which some code tells, where code that does not tell may set it too."""
     values = list(contexts.facts.values(known.function, known.register).values)
-    spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
-    spaces |= {_WORDS[word] for value in values if isinstance(value, Constant) and (word := str(value.value).partition(":")[0]) in _WORDS}
+    words = (str(value.value).partition(":")[0] for value in values if isinstance(value, Constant))
+    spaces = {_WORDS[word] for word in words if word in _WORDS} | {
+        value.space for value in values if isinstance(value, (DeviceValue, Memory))
+    }
+    is_open = any(isinstance(value, Memory) for value in values) or any(
+        isinstance(value, LibraryObject) and value.type.endswith("TensorOptions") for value in values
+    )
     told = spaces & {"device", "host"}
-    if not any(isinstance(value, Memory) or (isinstance(value, LibraryObject) and value.type.endswith("TensorOptions")) for value in values):
-        return Option(told.pop() if len(told) == 1 else "unknown") if spaces else None
-    return Option(told.pop() if len(told) == 1 else "unknown", None)
+    return Option(told.pop() if len(told) == 1 else "unknown", None if is_open else False) if spaces or is_open else None
