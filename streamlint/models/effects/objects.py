@@ -39,7 +39,10 @@ OBJECTS = (
     Effect(
         "bind_stream",
         "makes a library handle work on a stream from now on (`cublasSetStream`)",
-        (key("handle", "place", "The handle.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+        (
+            key("handle", "place", "The handle; left out where the library has one stream for all its calls (`nppSetStream`)."),
+            key("stream", "word or place", "The stream.", STREAMS),
+        ),
     ),
     Effect(
         "loader",
