@@ -103,6 +103,8 @@ class CppLibrary(CppCalls):
             self.construct(definition, arguments, target)
         elif kind[4] is not None and self.is_plain(frame.function, (name, (), kind[2], False, None)):
             self.solver.add(target, self.objects(Memory, "host", "pageable", "pointer"), None, site)
+        elif kind[4] is None and not kind[2] and self.type_row(frame.function.unit, name) is not None:
+            self.made_of_library(name, kind, frame, arguments, target)
         else:
             self.unknown(target, "external")
 

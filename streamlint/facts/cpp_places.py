@@ -275,7 +275,11 @@ class CppPlaces(CppTypes):
             self.solver.add(target, value)
 
     def iterated(self, value: Object, target: Node, site: Site | None) -> None:
-        if isinstance(value, (Elements, Address)):
+        if isinstance(value, Elements) and f"std::{value.kind}" in self.cpp_models.marked("keyed"):
+            key = Node(None)
+            self.unknown(key, "external")
+            self.solver.add(target, self.objects(Group, "tuple", (key, self.held_in(value))))
+        elif isinstance(value, (Elements, Address)):
             self.element(value, None, target, site)
         else:
             super().iterated(value, target, site)
