@@ -134,7 +134,7 @@ class CppTypes(Language):
 
     def _held_by(self, name: str, args: tuple[TypeTuple, ...]) -> TypeTuple | None:
         """The type of all elements of a container: of a map that of its values."""
-        place = 1 if name in self.cpp_models.marked("keyed") else 0 if name in self.cpp_models.marked("one-type") else len(args)
+        place = 1 if name in self.cpp_models.marked("mapped") else 0 if name in self.cpp_models.marked("one-type") else len(args)
         return args[place] if place < len(args) else None
 
     def is_stream(self, function: Function, kind: TypeTuple | None) -> bool:
@@ -160,7 +160,7 @@ class CppTypes(Language):
                 self.solver.add(node, value, source)
             if isinstance(value, Unknown):
                 known = self.object_of(function, declared, ("unknown", function), False)
-                if isinstance(known, (Instance, LibraryObject, Memory)):
+                if isinstance(known, (Instance, LibraryObject, Memory, DeviceValue)):
                     self.solver.add(node, known, None, source.site)
 
         self.solver.when(source, arrived)

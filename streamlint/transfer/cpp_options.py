@@ -38,7 +38,7 @@ def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
         return None
     if one[0] == op.NAME:
         word = contexts.facts.cpp_models.constants.get(function.text(one[3]), "")
-        return Option(_SPACES.get(word, "")) if word else None
+        return Option(_SPACES.get(word, "")) if word else _by_value(contexts, known)
     if one[0] in (op.CALL, op.INVOKE):
         for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
             if call.row.effect in _OPTIONS:
@@ -60,9 +60,12 @@ def _by_call(contexts: Contexts, known: Known, call: ModelledCall, depth: int) -
 
 
 def _by_value(contexts: Contexts, known: Known) -> Option | None:
-    for value in contexts.facts.values(known.function, known.register).values:
-        if isinstance(value, (DeviceValue, Memory)):
-            return Option(value.space, None if isinstance(value, Memory) else False)
-        if isinstance(value, LibraryObject) and value.type.endswith("TensorOptions"):
-            return Option("unknown", None)
+    held = list(contexts.facts.values(known.function, known.register).values)
+    named = [value for value in held if isinstance(value, (DeviceValue, Memory))]
+    if named:
+        spaces = {value.space for value in named} - {"unknown"}  # what calls in view give
+        is_memory = any(isinstance(value, Memory) for value in named)
+        return Option(spaces.pop() if len(spaces) == 1 else "unknown", None if is_memory else False)
+    if any(isinstance(value, LibraryObject) and value.type.endswith("TensorOptions") for value in held):
+        return Option("unknown", None)
     return None
