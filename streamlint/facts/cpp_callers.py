@@ -10,7 +10,7 @@ from streamlint.facts.cpp_tracker import MAKES, CppTracker
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Constant, Elements, Instance, Object, Site
+from streamlint.facts.objects import Constant, Elements, Instance, LibraryObject, Object, Site
 from streamlint.facts.program import Program
 from streamlint.facts.steps import Place
 from streamlint.facts.stores import Store
@@ -231,7 +231,7 @@ class CppCallers(CppLibrary):
         tracker = CppTracker(self)
         if value in self.element_types:  # elements that are objects of a class stand in the container from the beginning
             known = self.object_of(*self.element_types[value], (*value.home, "first"), True)
-            if isinstance(known, Instance):
+            if isinstance(known, (Instance, LibraryObject)):
                 self.solver.add(node, known)
         kind, owner = value.home[:2]
         if kind == "made":

@@ -18,6 +18,7 @@ from streamlint.facts.objects import (
     External,
     FunctionObject,
     Instance,
+    LibraryObject,
     Memory,
     Object,
     Site,
@@ -197,7 +198,7 @@ class CppCalls(CppNames):
                 self.converted(function, kind, given, node)
             if not arguments.positional:
                 self.solver.add(node, self.null_stream(), None, arguments.site)
-        elif one[0] == op.DECLARE and value is None and meant is not None and self.cpp_models.call(str(resolved[0])) is not None:
+        elif one[0] == op.DECLARE and _is_handle(value) and meant is not None and self.cpp_models.call(str(resolved[0])) is not None:
             self.made_of_library(str(resolved[0]), resolved, frame, arguments, node)  # a class: its constructor makes the object
         elif one[0] == op.DECLARE or isinstance(value, (Elements, Memory)):
             if value is not None and value is not self.scalar:
@@ -256,3 +257,8 @@ class CppCalls(CppNames):
                     self.solver.add(node, self.scalar)
 
             self.solver.when(source, arrived)
+
+
+def _is_handle(value: Object | None) -> bool:
+    """Whether a type says no more of an object than that there is one: what is known of it says its constructor."""
+    return value is None or (isinstance(value, LibraryObject) and value.kind == "event")

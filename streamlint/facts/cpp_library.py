@@ -103,6 +103,8 @@ class CppLibrary(CppCalls):
             self.construct(definition, arguments, target)
         elif kind[4] is not None and self.is_plain(frame.function, (name, (), kind[2], False, None)):
             self.solver.add(target, self.objects(Memory, "host", "pageable", "pointer"), None, site)
+        elif kind[4] is None and not kind[2] and self.type_row(frame.function.unit, name) is not None:
+            self.made_of_library(name, kind, frame, arguments, target)
         else:
             self.unknown(target, "external")
 
@@ -235,10 +237,18 @@ class CppLibrary(CppCalls):
         """A handle is made and stored where a pointer says: each call makes another one. Others are as they are made in Python."""
         name = str(row.get("type", ""))
         kind = self.cpp_models.type_named(name)
-        if kind is None or kind.kind != "handle":
+        device = self.selected(row.get("device"), receiver, arguments) if name == _OPTIONS else None
+        if device is not None:
+            self.solver.when(device, lambda value: self.solver.add(target, self._options_of(value, row), device, arguments.site))
+        elif kind is None or kind.kind != "handle":
             EFFECTS["object"](self, row, receiver, arguments, target)
         else:
             self.into(row, arguments, target, self.objects(LibraryObject, name, kind.kind, "", arguments.site))
+
+    def _options_of(self, value: Object, row: Row) -> Object:
+        """Options that are made of one: of a device only that is kept. Those of the host say what options without a device say."""
+        is_kept = isinstance(value, DeviceValue) and value.space != "host"
+        return value if is_kept else self.objects(LibraryObject, str(row.get("type")), "object")
 
     def cpp_communicator(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A communicator is made and stored where a pointer says."""

@@ -13,6 +13,7 @@ from streamlint.facts.objects import (
     Address,
     Container,
     CppName,
+    DeviceValue,
     Elements,
     Group,
     Instance,
@@ -148,7 +149,8 @@ class CppPlaces(CppTypes):
                 self.solver.edge(self.register(self.base(function), use[6]), raw, Site(function, use))
         if kind is not None:
             value = self.object_of(owner.body, kind, ("field", owner, name), not self._is_only_declared(owner, kind, name))
-            if value is not None and value is not self.scalar:
+            is_given = isinstance(value, DeviceValue) and self._is_initialised(owner, name)
+            if value is not None and value is not self.scalar and not is_given:
                 self.solver.add(node, value)
         self.given_as_field(self.objects(Instance, owner, True), name, raw)
         self.stored_through(self._member_addresses(owner, name), node)
@@ -159,6 +161,11 @@ class CppPlaces(CppTypes):
         if not kind[2] or owner.assigned.get(name) or any(unit.cpp_stores.get(name) for unit in self.cpp.mentioning(name)):
             return False
         return isinstance(self.named_type(owner.body, kind)[1], ClassInfo)
+
+    def _is_initialised(self, owner: ClassInfo, name: str) -> bool:
+        """Whether a constructor in view initialises a member: what has no constructor without arguments is there in no other way."""
+        stores = (store for unit in self.cpp.mentioning(name) for store in unit.cpp_stores.get(name, ()))
+        return any(store.instruction[0] == op.INIT and self.member_of(store.function, name) is owner for store in stores)
 
     def _resets(self, unit: Unit, owner: ClassInfo, name: str) -> Iterator[Place]:
         """Where a member that is a smart pointer gets another object: ``member_.reset(p)``."""
@@ -275,7 +282,11 @@ class CppPlaces(CppTypes):
             self.solver.add(target, value)
 
     def iterated(self, value: Object, target: Node, site: Site | None) -> None:
-        if isinstance(value, (Elements, Address)):
+        if isinstance(value, Elements) and f"std::{value.kind}" in self.cpp_models.marked("mapped"):
+            key = Node(None)
+            self.unknown(key, "external")
+            self.solver.add(target, self.objects(Group, "tuple", (key, self.held_in(value))))
+        elif isinstance(value, (Elements, Address)):
             self.element(value, None, target, site)
         else:
             super().iterated(value, target, site)

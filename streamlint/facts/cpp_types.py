@@ -146,9 +146,15 @@ class CppTypes(Language):
         if array is None and name in self.cpp_models.marked("contiguous") and plain:
             return self.objects(Memory, "host", "pageable" if len(args) == 1 or name == "std::array" else "unknown", str(name))
         made = self.objects(Elements, "array" if array is not None else str(name).removeprefix("std::"), home)
-        if element is not None and (array is not None or name in self.cpp_models.marked("one-type")):
-            self.element_types[made] = function, element
+        held = element if array is not None else self._held_by(str(name), args)
+        if held is not None:
+            self.element_types[made] = function, held
         return made
+
+    def _held_by(self, name: str, args: tuple[TypeTuple, ...]) -> TypeTuple | None:
+        """The type of all elements of a container: of a map that of its values."""
+        place = 1 if name in self.cpp_models.marked("mapped") else 0 if name in self.cpp_models.marked("one-type") else len(args)
+        return args[place] if place < len(args) else None
 
     def is_stream(self, function: Function, kind: TypeTuple | None) -> bool:
         """Whether a type is that of a stream of the driver."""
@@ -173,7 +179,7 @@ class CppTypes(Language):
                 self.solver.add(node, value, source)
             if isinstance(value, Unknown):
                 known = self.object_of(function, declared, ("unknown", function), False)
-                if isinstance(known, (Instance, LibraryObject, Memory)):
+                if isinstance(known, (Instance, LibraryObject, Memory, DeviceValue)):
                     self.solver.add(node, known, None, source.site)
 
         self.solver.when(source, arrived)
@@ -203,8 +209,8 @@ _DEVICES = {"cuda-device": "device", "cpu-device": "host"}
 
 
 def _is_class(meant: TypeRow) -> bool:
-    """Whether a type is a class, which makes its graph itself, no handle that a function fills in."""
-    return meant.kind == "graph" and "::" in meant.name
+    """Whether a type is a class, which makes its graph or event itself, no handle that a function fills in."""
+    return meant.kind in ("graph", "event") and "::" in meant.name
 
 
 def library_name(name: str) -> str:

@@ -17,9 +17,12 @@ LIST, DICT = 1, 2
 
 
 def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
-    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``. What a dictionary
-    holds that the function writes out and spreads there stands in its place."""
+    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``. What a dictionary,
+    tuple or list holds that the function writes out and spreads there stands in its place."""
     for register, kind in _as_written(function, call):
+        if kind == LIST and (elements := _elements(function, register)) is not None:
+            yield from ((each, None) for each in elements)
+            continue
         entries = _entries(function, register) if kind == DICT else None
         yield from ((register, kind),) if entries is None else entries
 
@@ -61,6 +64,40 @@ def _entries(function: Function, register: int) -> list[tuple[int, object]] | No
         elif use[0] != op.BIND and not (use[0] in (op.CALL, op.INVOKE) and (register, DICT) in _as_written(function, use)):
             return None
     return entries if all(isinstance(key, str) for _, key in entries) else None
+
+
+def _elements(function: Function, register: int) -> tuple[int, ...] | None:
+    """The elements of a tuple or list that is written out, and that the function only spreads; of a comprehension over one that of each
+    round. None of another one."""
+    made = function.definitions[register] if register >= 0 and not function.is_cpp else None
+    kind = function.unit.ir.constants[made[3]] if made is not None and made[0] == op.BUILD else None
+    if made is None or kind not in ("tuple", "list"):
+        return None
+    appended = [use for use in function.uses[register] if use[0] == op.APPEND and use[2] == register]
+    if kind == "list" and not all(use in appended or _only_spreads(function, use, register) for use in function.uses[register]):
+        return None
+    if not appended:
+        return made[4:]
+    return appended[0][3:4] * _rounds(function, made, appended[0]) or None if len(appended) == 1 else None
+
+
+def _only_spreads(function: Function, use: Instruction, register: int) -> bool:
+    """Whether a use of a list names it, or spreads it in a call."""
+    if use[0] not in (op.CALL, op.INVOKE):
+        return use[0] == op.BIND
+    return use[3] != register and all(one != register or kind == LIST for one, kind in _as_written(function, use))
+
+
+def _rounds(function: Function, made: Instruction, appended: Instruction) -> int:
+    """How often a comprehension appends an element: once for each of what is written out; 0 where that is not known."""
+    graph, block = function.control, function.blocks[appended]
+    around, outside = graph.innermost[block], graph.innermost[function.blocks[made]]
+    loop = graph.loops[around] if around >= 0 else None
+    if loop is None or loop.parent != outside or block not in graph.every_round(loop):
+        return 0
+    taken = [one for one in function.by_opcode[op.NEXT] if function.blocks[one] in loop.body]
+    over = function.definitions[taken[0][3]] if len(taken) == 1 else None
+    return len(_elements(function, over[3]) or ()) if over is not None and over[0] == op.ITER else 0
 
 
 def is_none(function: Function, register: int) -> bool:

@@ -16,6 +16,7 @@ from streamlint.facts.objects import (
     Group,
     Instance,
     Key,
+    LibraryObject,
     Memory,
     Object,
     Rest,
@@ -80,7 +81,7 @@ class Parameters(Constructions):
             return
         outside = node
         if self.is_declared_number(function, parameter):
-            node = self._let_through(node, lambda value: isinstance(value, (Constant, Scalar)))
+            node = self._let_through(node, _is_number)
         elif self.is_declared_text(function, parameter):
             node = self._let_through(node, lambda value: not isinstance(value, Memory))
         if frame.arguments is not None:
@@ -218,6 +219,13 @@ class Parameters(Constructions):
         if register is not None and function.parent is not None:
             home = frame.outer if frame.outer is not None and frame.outer.function is function.parent else self.base(function.parent)
             self.solver.edge(self.register(home, register), node)
+
+
+def _is_number(value: Object) -> bool:
+    """Whether an object is a number, or what a number stands for: an address, the handle of a stream or an event."""
+    if isinstance(value, LibraryObject):
+        return value.kind in ("stream", "event")
+    return isinstance(value, (Constant, Scalar)) or (isinstance(value, Memory) and value.type == "pointer")
 
 
 def length_of(value: Container) -> int | None:

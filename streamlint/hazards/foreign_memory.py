@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Container, Memory, Site
@@ -16,6 +16,8 @@ from streamlint.waits.entered import Context
 
 _MOST = 24
 """Views, and hands through which memory went, of one register."""
+_DEEPEST = 2
+"""Loops over what is written out, one in another."""
 Held = tuple[Function | ClassInfo | None, Place]
 """A piece of memory by a place, and whose that is: of a function, or of the objects of a class."""
 
@@ -62,13 +64,11 @@ class ForeignMemory:
 
     def _all(self, event: Event, registers: Iterable[int]) -> set[Held]:
         around = context_of(event)
-        return {held for register in registers if (held := self._of(event.at.function, register, around)) is not None}
+        ways = (Carried(event.at.function, register, around) for register in registers if register >= 0)
+        return {held for way in ways for held in self._of(way, 0)}
 
-    def _of(self, function: Function, register: int, context: Context) -> Held | None:
-        """The memory in a register; None of a number."""
-        if register < 0:
-            return None
-        way = Carried(function, register, context)
+    def _of(self, way: Carried, depth: int) -> Iterator[Held]:
+        """The memory in a register, each that a loop over what is written out takes; none of a number."""
         for _ in range(_MOST):
             way = self.carriers.alone(way)
             if way.keys and self._is_array(way):
@@ -77,8 +77,14 @@ class ForeignMemory:
             if inner is None or inner < 0:
                 break
             way = way.at(inner)
-        if self.storages.is_number(way.function, way.register) and not way.keys:
-            return None
+        is_display = way.keys and way.instruction is not None and way.instruction[0] == op.BUILD
+        elements = self.carriers.before(way) if is_display and depth < _DEEPEST else []
+        if len(elements) > 1:
+            yield from (held for each in elements for held in self._of(each, depth + 1))
+        elif way.keys or not self.storages.is_number(way.function, way.register):
+            yield self._place(way)
+
+    def _place(self, way: Carried) -> Held:
         place = self.places.of(way.function, way.register)
         place = plain(place.behind(*(Element(key.name) if key.is_element else str(key.name) for key in way.keys)))
         if place.root[0] in ("cell", "global"):

@@ -156,6 +156,10 @@ class Carriers:
 
     # --- one step back
 
+    def before(self, way: Carried) -> list[Carried]:
+        """The registers that a value was in just before."""
+        return list(dict.fromkeys(self._steps(way) or ()))
+
     def _steps(self, way: Carried) -> list[Carried] | None:
         """The registers that a value was in before; None where that cannot be told."""
         one = way.instruction

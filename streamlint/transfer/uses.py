@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from streamlint.facts.cpp_library import PUT
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
@@ -21,7 +22,9 @@ WORK, OTHER, PIN = "work", "other", "pin"
 _RUNTIME = frozenset({"touch", "synchronize", "event", "stream", "record", "wait", "query"})
 _QUEUED = frozenset({"launch", "memset"})
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
-_PASSED_ON = frozenset({op.ITEM, op.COPY, op.AWAIT, op.UNPACK, op.NEXT, op.ITER})
+_PASSED_ON = {op.ITEM: 3, op.COPY: 3, op.AWAIT: 3, op.UNPACK: 3, op.NEXT: 3, op.ITER: 3, op.CAST: 4, op.REBIND: 5, op.DEREF: 3,
+              op.ADDRESS_ITEM: 3}  # fmt: skip
+"""Where the operand stands that an instruction gives back, or takes a part of."""
 _COMPUTING = frozenset({"compute", "view", "same"})
 Value = tuple[Function, int]
 Given = Mapping[tuple[Function, int], Value]
@@ -188,12 +191,20 @@ class Uses:
         """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
         row = call.row
         if row.effect in ("transfer", "load"):
-            return row.get("to") == "device" or call.device_spaces() == {"device"}
+            if row.get("to") == "device" or call.device_spaces() == {"device"}:
+                return True
+            source = call.one("of", call.receiver) if row.get("to") == "argument" else None
+            return source is not None and self._names_no_device(call) and asks((call.function, source))
         if row.effect not in _COMPUTING:
             return False
         if call.is_of_arrays or (self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction)):
             return True
         return any(asks((call.function, register)) for register in call.operands)
+
+    def _names_no_device(self, call: ModelledCall) -> bool:
+        """Whether no argument of a call may be a device: ``x.to(torch.half)`` changes the type alone."""
+        held = [self.transfer.values(call.function, register) for register in call.all("device")]
+        return not call.device_spaces() and all(values and not any(map(_may_be_device, values)) for values in map(list, held))
 
     def _is_given(self, function: Function, index: int, asks: Ask[Value]) -> bool:
         """Whether a parameter is given memory of a device."""
@@ -230,10 +241,15 @@ class Uses:
         return False
 
 
+def _may_be_device(value: Object) -> bool:
+    """Whether an object may be a device, or memory whose device another one follows."""
+    return not isinstance(value, (Constant, Scalar, External))
+
+
 def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
     """The registers that an instruction gives back, takes a part of, or computes with."""
     if one[0] in _PASSED_ON:
-        yield function, one[3]
+        yield function, one[_PASSED_ON[one[0]]]
     elif one[0] == op.PHI:
         yield from ((function, each) for each in one[3:])
     elif one[0] == op.BUILD:
@@ -243,5 +259,16 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
         name, owner = function.unit.ir.constants[one[3]]
         home = function.unit.function(owner)
         yield from ((home, each[3]) for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
+    elif one[0] in (op.DECLARE, op.CONSTRUCT):
+        yield from ((function, each) for each in (*_put_in(function, one[2]), *one[5 : None if one[0] == op.CONSTRUCT else 5]))
     elif one[0] in _OPERATORS:
         yield from ((function, each) for each in op.reads(one))
+
+
+def _put_in(function: Function, container: int) -> Iterator[int]:
+    """C++: what methods put into a container, which may be a cell that lambdas share."""
+    cells = {use[2] for use in function.uses[container] if use[0] == op.STORE and use[3] == container}
+    held = (container, *(one[2] for one in function.by_opcode[op.LOAD] if one[3] in cells))
+    for use in (each for register in held for each in function.uses[register]):
+        if use[0] == op.INVOKE and use[3] in held and len(use) > 6 and (place := PUT.get(function.text(use[4]))) is not None:
+            yield use[6:][place if place < len(use) - 6 else 0]
