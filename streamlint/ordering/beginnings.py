@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
-from streamlint.ordering.parameters import PARTS
+from streamlint.ordering.parameters import PARTS, Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
@@ -63,6 +63,7 @@ class Beginnings:
         self.currents = currents
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
+        self.parameters = Parameters(transfer, places)
         self.graphs = transfer.one_of(GraphMemory, transfer, places)
         self._tensors: dict[Function, bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
@@ -102,8 +103,13 @@ class Beginnings:
         others = [*self._on(shared), *self._stepping(function), *self._replaying(shared)]
         for holder, one in self._cast(shared):
             self.casts.setdefault((holder, one), set()).add(function)
+        listed = self._listed(function)
+        others += listed
         if any(work.moves for _, _, work in chosen):
             others += self._running(shared)
+        if modules := dict.fromkeys(module for those in listed.values() for module in those):
+            alike = self.sharing.with_any(modules)
+            others += [each for each in (*self._on(alike), *self._running(alike)) if each[-1].runs]
         found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
         partners = {function, *(each[0] for each in others)}
         for begun, those in ((chosen, partners), (others, {function})):
@@ -123,6 +129,20 @@ class Beginnings:
         asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
+
+    def _listed(self, function: Function) -> dict[Begun, list[Held]]:
+        """The work of a function that writes parameters which it asks modules for, or makes what it gives them, each with the modules: no
+        register shares the memory of these."""
+        found: dict[Begun, list[Held]] = {}
+        for one in function.code.instructions() if not self._listing.isdisjoint(function.called_names) else ():
+            gives = one[0] == op.SET_ATTR and function.text(one[3]) in self.transfer.view_names
+            made = (function.definitions[one[4]] if gives and one[4] >= 0 else None) or one
+            for work in self.transfer.works(function, made):
+                written = [one[2]] if gives else [register for register in work.writes if register >= 0]
+                shared = (each for register in written for each in self.transfer.shared(function, register))
+                if modules := [module for each in shared for module in self.parameters.modules(function, each)]:
+                    found[function, made, work] = modules
+        return found
 
     @cached_property
     def _listing(self) -> frozenset[str]:
@@ -157,6 +177,12 @@ class Beginnings:
         """The calls that run modules which are attributes: by the names of those."""
         made = ((function, function.definitions[register]) for function, register in held)
         names = dict.fromkeys(function.text(one[4]) for function, one in made if one is not None and one[0] == op.ATTR)
+        names |= {
+            function.text(use[3]): None
+            for function, register in held
+            for use in function.uses[register]
+            if use[0] == op.SET_ATTR and use[4] == register
+        }
         for name in names:
             units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
             for function in (each for unit in units if len(units) <= _MOST_FILES for each in unit.functions):

@@ -38,11 +38,15 @@ class Parameters:
 
     def owners(self, function: Function, register: int) -> Iterator[Place]:
         """The places, as a function has them, of the modules of which a value is a parameter, or a container of parameters."""
-        for other, owner in self._found(_Asked(function, register)):
+        for other, owner in self.modules(function, register):
             if other is function:
                 yield from self.places.names(function, owner)
             else:
                 yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
+
+    def modules(self, function: Function, register: int) -> Iterator[tuple[Function, int]]:
+        """The registers of the modules of which a value is a parameter, or a container of parameters."""
+        return self._found(_Asked(function, register))
 
     def _names(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a value in a function, those among them that it is given there."""
