@@ -15,10 +15,10 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Row, Selector
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
-from streamlint.ordering.parameters import PARTS, Parameters
+from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
@@ -103,7 +103,7 @@ class Beginnings:
         others = [*self._on(shared), *self._stepping(function), *self._replaying(shared)]
         for holder, one in self._cast(shared):
             self.casts.setdefault((holder, one), set()).add(function)
-        listed = self._listed(function)
+        listed = self.parameters.written(function)
         others += listed
         if any(work.moves for _, _, work in chosen):
             others += self._running(shared)
@@ -126,28 +126,9 @@ class Beginnings:
         registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
         for caller in registering:
             yield from self._stepping(caller, max(depth, 1))
-        asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
+        asks = depth > 0 or not self.parameters.listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
-
-    def _listed(self, function: Function) -> dict[Begun, list[Held]]:
-        """The work of a function that writes parameters which it asks modules for, or makes what it gives them, each with the modules: no
-        register shares the memory of these."""
-        found: dict[Begun, list[Held]] = {}
-        for one in function.code.instructions() if not self._listing.isdisjoint(function.called_names) else ():
-            gives = one[0] == op.SET_ATTR and function.text(one[3]) in self.transfer.view_names
-            made = (function.definitions[one[4]] if gives and one[4] >= 0 else None) or one
-            for work in self.transfer.works(function, made):
-                written = [one[2]] if gives else [register for register in work.writes if register >= 0]
-                shared = (each for register in written for each in self.transfer.shared(function, register))
-                if modules := [module for each in shared for module in self.parameters.modules(function, each)]:
-                    found[function, made, work] = modules
-        return found
-
-    @cached_property
-    def _listing(self) -> frozenset[str]:
-        """The names of the methods that give the parameters of modules."""
-        return self.transfer.names({"view"}, _lists)
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -443,11 +424,6 @@ def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
 def _is_given(function: Function, one: Instruction) -> bool:
     """Whether a function gives back what a call gives, or that on one of several ways."""
     return op.DEFINES[one[0]] and any(use[0] in (op.RETURN, op.PHI) for use in function.uses.get(one[2], ()))
-
-
-def _lists(row: Row) -> bool:
-    """Whether a method gives the parameters of a module."""
-    return row.get("part") in PARTS
 
 
 def _is_member(key: Key) -> bool:
