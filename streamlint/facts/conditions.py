@@ -129,7 +129,7 @@ class Conditions(FirstTimes):
                 yield NEVER, other if truths == {True} else taken
 
     def _by_form(self, register: int, block: int, taken: int, other: int, by_values: bool = False) -> Iterator[tuple[str, int]]:
-        """Reasons that the form of the code tells; ``by_values``: of the parts of ``a and b``, what values and callees tell counts as well."""
+        """Reasons that the form of the code tells; ``by_values``: so do values and callees of the parts of ``a and b``."""
         one = self._definition(register)
         if one is None:
             return
@@ -346,7 +346,7 @@ class Conditions(FirstTimes):
 
 
 def _keeps(function: Function, register: int, name: str) -> bool:
-    """Whether a value turns nothing on: on each way here it is false, or was read from an attribute of this name, which it is set back to."""
+    """Whether a value is false on each way here, or was read from an attribute of this name, which it only sets back."""
     waiting, seen, is_read = [register], set[int](), False
     while waiting:
         one = source_of(function, value := waiting.pop())
