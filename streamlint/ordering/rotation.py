@@ -139,7 +139,11 @@ def ahead(place: Place) -> Place:
 
 def comes_again(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
-    index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) and goes_round(key.key[1])
+
+
+def goes_round(index: object) -> bool:
+    """Whether an index is one of a ring."""
     return isinstance(index, tuple) and len(index) > 1 and index[0] == op.BINARY and index[1] in ("%", "&")
 
 
@@ -182,6 +186,13 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
             return False
     keys: Iterable[object] = (key.key for key in place.path if isinstance(key, Element))
     return not any(rests_on(key, function, loop) for key in keys)
+
+
+def counts(place: Place, function: Function, loop: Loop) -> bool:
+    """Whether each round of a loop means another element of the same container by a place, and none comes again: no ring."""
+    keys = [key.key for key in place.path if isinstance(key, Element)]
+    is_own = any(rests_on(key, function, loop) for key in keys) and not any(map(goes_round, keys))
+    return is_own and stays(Place(place.root, ()), function, loop)
 
 
 def is_distinguished(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
