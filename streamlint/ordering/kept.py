@@ -49,6 +49,7 @@ class KeptStreams:
                 yield from self._reported(name, Site(unit.body, one), unit.functions, self.places.of_name(unit.body, name), None)
         for function in unit.functions:
             yield from self._in_statics(function)
+            yield from self._filled_statics(function)
             yield from self._filled(function)
             if is_constructor(function) and function.owner is not None:
                 yield from self._in_members(function, function.owner)
@@ -64,24 +65,32 @@ class KeptStreams:
                 name = str(place.root[1]) if stored else next(iter(named), "")
                 yield from self._reported(name, Site(function, made), function.below, place, made)
 
-    def _filled(self, function: Function) -> Iterator[Kept]:
-        """What a function gives the current stream where it finds it empty: a static variable, a global, a member."""
-        for phi in function.by_opcode[op.PHI] if function.code.statics and function.code.kind != "module" else ():
-            held = [each for each in phi[3:] if each in function.code.statics]
-            for each in (register for register in phi[3:] if held and self._is_current(function, register)):
+    def _filled_statics(self, function: Function) -> Iterator[Kept]:
+        """The static variables that a function gives the current stream where it finds them empty."""
+        statics = function.code.statics if function.code.kind != "module" else ()
+        for phi in function.by_opcode[op.PHI] if statics else ():
+            empty = {self.places.of(function, each) for each in phi[3:] if each in statics}
+            for each in (register for register in phi[3:] if empty and self._is_current(function, register)):
                 made = function.definitions[each]
-                if made is not None and self._is_found_empty(function, made, {self.places.of(function, one) for one in held}):
+                if made is not None and self._is_found_empty(function, made, empty):
                     name = next((function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == each), "")
                     yield from self._reported(name, Site(function, made), [function], self.places.of(function, phi[2]), made)
+
+    def _filled(self, function: Function) -> Iterator[Kept]:
+        """The same of variables of the file, and of members of objects that are kept."""
         for one in (each for opcode in _KEEPING for each in function.by_opcode[opcode]):
             for place, register in self.places.assigned(function, one):
-                owner = function.owner if place.root == ("parameter", 0) and len(place.path) == 1 else None
-                if not (place.root[0] == "global" and not place.path) and (owner is None or not self._outlives(owner, 0)):
-                    continue
-                if self._is_current(function, register) and self._is_found_empty(function, one, {place}):
-                    functions = _plain_methods(owner) if owner is not None else function.unit.functions
-                    name = str(place.path[-1] if owner is not None else place.root[2])
-                    yield from self._reported(name, Site(function, one), functions, place, None)
+                home = self._home(function, place)
+                if home is not None and self._is_current(function, register) and self._is_found_empty(function, one, {place}):
+                    name = str(place.path[-1] if place.path else place.root[2])
+                    yield from self._reported(name, Site(function, one), home, place, None)
+
+    def _home(self, function: Function, place: Place) -> list[Function] | None:
+        """The functions that work with a variable of the file, or with a member of an object that is kept; None of anything else."""
+        if place.root[0] == "global" and not place.path:
+            return function.unit.functions
+        owner = function.owner if place.root == ("parameter", 0) and len(place.path) == 1 else None
+        return _plain_methods(owner) if owner is not None and self._outlives(owner, 0) else None
 
     def _is_found_empty(self, function: Function, one: Instruction, places: set[Place]) -> bool:
         """Whether an instruction stands behind a test that one of some places holds nothing."""

@@ -62,6 +62,9 @@ class Repeated(Walk):
         if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
+        return self._touches_again(state, one, loop)
+
+    def _touches_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
         return self._writes_again(state, one, loop) or (loop is not None and self._reads_last(state, one, loop))
 
     def _reads_last(self, state: State, one: Instruction, loop: Loop) -> bool:
