@@ -69,7 +69,7 @@ class Repeated(Walk):
         function = state.frame.function
         used = (*self._work.reads, *self._work.writes)
         places = (place for register in used for place in self.places.names(function, register))
-        read = {place for place in places if not rotation.stays(place, function, loop)}
+        read = {place for place in places if place.path and not (rotation.stays(place, function, loop) or rotation.goes_round(place))}
         return any(held.kind == BUFFER and held.place in read for held in state.tracked)
 
     def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:

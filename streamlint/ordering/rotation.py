@@ -140,6 +140,15 @@ def ahead(place: Place) -> Place:
 def comes_again(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
     index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+    return _is_remainder(index)
+
+
+def goes_round(place: Place) -> bool:
+    """Whether rounds come back to an element of a place: ``ring[(i + 1) % n]``."""
+    return any(isinstance(key, Element) and _is_remainder(key.key) for key in place.path)
+
+
+def _is_remainder(index: object) -> bool:
     return isinstance(index, tuple) and len(index) > 1 and index[0] == op.BINARY and index[1] in ("%", "&")
 
 
