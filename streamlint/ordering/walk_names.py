@@ -13,6 +13,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.enclosed import maker_of, shared_parameters
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
+from streamlint.ordering.member_names import HANDLES, kept_names
 from streamlint.ordering.places import (
     ANY,
     ARROW,
@@ -295,7 +296,11 @@ class WalkNames:
         """What a function knows by the name that it had before it was put into a record, an object or a container, or that what leads to it
         had, if nothing else can be there."""
         root, path = held.place
-        if root[0] != "register" or not path or function.is_cpp:
+        if root[0] != "register" or not path:
+            return
+        if function.is_cpp:
+            names = kept_names(self.transfer, self.places, self.sources, (function, int(str(root[1])), str(path[0])), held.kind in HANDLES)
+            yield from (held._replace(place=name.behind(*path[1:])) for name in names)
             return
         number = next((index for index, key in enumerate(path) if str(key).endswith("()")), len(path))  # all memory of what is before it
         for length in range(number, 0, -1):
