@@ -185,13 +185,12 @@ class Solver:
                     if joined not in node.values:
                         self._put(node, joined, before)
         known = self._as_joined[node.joins]
-        joined = known.get(value)
-        if joined is None:
+        if value not in known:
             joined = value
             for join in self._joins[: node.joins]:
                 joined = join(joined)
             known[value] = joined
-        return joined
+        return known[value]
 
     def edge(self, source: Node, target: Node, site: Site | None = None) -> None:
         """All objects of a node are objects of another one."""
