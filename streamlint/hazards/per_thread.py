@@ -19,7 +19,7 @@ from streamlint.findings import Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 
 MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
 _RUNTIME = (
@@ -202,7 +202,24 @@ class PerThread:
                 yield Site(holder, one)
             elif one[0] == op.BUILD:
                 yield from _words(holder, one)
-            waiting += [(holder, inner) for inner in reversed(op.reads(one))]
+            waiting += self._handed_over(holder, one)
+            waiting += [(holder, inner) for inner in reversed((*op.reads(one), *_put_in(holder, register)))]
+
+    def _handed_over(self, function: Function, one: Instruction) -> list[tuple[Function, int]]:
+        """What functions of the program give back that a call enters, and what callers give for a parameter."""
+        if one[0] == op.PARAM:
+            calls = [each for each in self.context.transfer.callers(function) if each[1][0] in (op.CALL, op.INVOKE)]
+            given = ((caller, operand_of(caller, call, function, one[3])) for caller, call in calls)
+            return [(caller, register) for caller, register in given if register is not None]
+        edges = self.context.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        return [(edge.callee, end[2]) for edge in edges if edge.is_followed for end in edge.callee.by_opcode[op.RETURN] if end[2] >= 0]
+
+
+def _put_in(function: Function, register: int) -> Iterator[int]:
+    """What methods put into a list."""
+    for use in function.uses[register]:
+        if use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in function.known("puts", "extends"):
+            yield from use[6:]
 
 
 def _words(function: Function, built: Instruction) -> Iterator[Site]:

@@ -139,11 +139,16 @@ def ahead(place: Place) -> Place:
 
 def comes_again(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
-    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) and goes_round(key.key[1])
+    index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+    return _is_remainder(index)
 
 
-def goes_round(index: object) -> bool:
-    """Whether an index is one of a ring."""
+def goes_round(place: Place) -> bool:
+    """Whether rounds come back to an element of a place: ``ring[(i + 1) % n]``."""
+    return any(isinstance(key, Element) and _is_remainder(key.key) for key in place.path)
+
+
+def _is_remainder(index: object) -> bool:
     return isinstance(index, tuple) and len(index) > 1 and index[0] == op.BINARY and index[1] in ("%", "&")
 
 
@@ -189,9 +194,9 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
 
 
 def counts(place: Place, function: Function, loop: Loop) -> bool:
-    """Whether each round of a loop means another element of the same container by a place, and none comes again: no ring."""
-    keys = [key.key for key in place.path if isinstance(key, Element)]
-    is_own = any(rests_on(key, function, loop) for key in keys) and not any(map(goes_round, keys))
+    """Whether each round of a loop means another element of the same container by a place, and none comes again."""
+    keys = (key.key for key in place.path if isinstance(key, Element))
+    is_own = any(rests_on(key, function, loop) for key in keys) and not goes_round(place)
     return is_own and stays(Place(place.root, ()), function, loop)
 
 

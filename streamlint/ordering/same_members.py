@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
@@ -45,7 +46,9 @@ class SameMembers:
     def _set_by(self, maker: Function) -> Iterator[frozenset[Place]]:
         """The groups of members that a constructor gives one value each."""
         ends = maker.by_opcode[op.RETURN]
-        given = (register for one in maker.by_opcode[op.CALL] for _, register in argument_registers(maker, one) if register >= 0)
+        calls = ((one, self.transfer.values(maker, one[2])) for one in maker.by_opcode[op.CALL])
+        making = (one for one, values in calls if any(isinstance(value, Instance) for value in values))
+        given = (register for one in making for _, register in argument_registers(maker, one) if register >= 0)
         for mine in dict.fromkeys(self.places.of(maker, register) for register in given) if ends and maker.owner is not None else ():
             held = dict.fromkeys((mine, *self._members(maker, mine, ends[-1])))
             yield frozenset(
