@@ -1,6 +1,7 @@
 """How near `streamlint trace` comes with its estimate of a gain: programs timed with a wait and repaired, the first also recorded.
 
     python benchmarks/trace_gains.py measure FOLDER [SET]     (needs a GPU, PyTorch and CuPy; three minutes)
+    python benchmarks/trace_gains.py loads FOLDER            (what recording a thing costs: loops, recorded and not, in turns)
     python benchmarks/trace_gains.py tell FOLDER ... > benchmarks/trace_gains.json
 
 SET is ``loops``, the functions of `trace_gains_programs.py`, or ``repairs``, the programs of the folder `trace_repairs`, whose lines with
@@ -8,8 +9,8 @@ SET is ``loops``, the functions of `trace_gains_programs.py`, or ``repairs``, th
 
 Of ``loops``, plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since
 CUPTI serves one at a time. They take turns program by program: the speed of a host changes within minutes. It differs from process to
-process, too, so each program of ``repairs`` is timed and recorded, by the recorder alone, in one process of its own. Beside ``loops``,
-``loads`` are loops of one thing (launches, operators, functions), timed plain and recorded: what recording a thing costs.
+process, too, so each program of ``repairs`` is timed and recorded, by the recorder alone, in one process of its own. ``loads`` are loops of
+one thing (launches, operators, functions): for PyTorch's profiler they are timed beside ``loops``, for the recorder by ``loads``, in turns.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ HERE = Path(__file__).parent
 LOOPS, REPAIRS = HERE / "trace_gains_programs.py", HERE / "trace_repairs"
 ROUNDS = 3  # before the recordings, and as many behind them
 PAIRS, RECORDINGS, RUNS, WARM = 4, 2, 3, 4  # of `repairs`: pairs around each recording, recordings, runs in one, and pairs before all
+TURNS = 12  # of `loads`
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
 SECONDS = 180.0
 
@@ -123,6 +126,16 @@ def loads() -> dict[str, Callable[[], float]]:
 
         return run
 
+    def in_thread(run: Callable[[], float]) -> Callable[[], float]:
+        def started() -> float:
+            found: list[float] = []
+            thread = threading.Thread(target=lambda: found.append(run()))
+            thread.start()
+            thread.join()
+            return found[0]
+
+        return started
+
     def device() -> float:
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda._sleep(60_000_000)
@@ -145,6 +158,7 @@ def loads() -> dict[str, Callable[[], float]]:
         "builtin": loop(lambda: len(pair), 5000),
         "module": loop(lambda: identity(host), 2000),
         "backward": loop(backward, 100),
+        "add on the GPU, in a thread": in_thread(loop(lambda: small + 1)),
         "synchronize": loop(stream.synchronize, 1000),
         "item": loop(lambda: small[0].item(), 200),
         "of the device: zero_": device,
@@ -158,6 +172,26 @@ def loaded(around: Callable[[], contextlib.AbstractContextManager[Any]]) -> dict
         with around():
             found[name] = round(run(), 3)
     return found
+
+
+def recorded_loads(folder: Path) -> None:
+    """Time the loads with the recorder and without, in turns, and say by how many microseconds a round is longer: median and quartiles."""
+    import streamlint
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plain: dict[str, list[float]] = {}
+    longer: dict[str, list[float]] = {}
+    for turn in range(TURNS + 1):
+        before = loaded(contextlib.nullcontext)
+        with streamlint.record(folder / "load.slt", root=HERE):
+            recorded = loaded(contextlib.nullcontext)
+        after = loaded(contextlib.nullcontext)
+        for name, time_taken in recorded.items() if turn else ():
+            plain.setdefault(name, []).append((before[name] + after[name]) / 2)
+            longer.setdefault(name, []).append(time_taken - plain[name][-1])
+    rows = {name: [round(one, 2) for one in (statistics.median(plain[name]), *statistics.quantiles(longer[name], n=4))] for name in plain}
+    (folder / "loads.json").write_text(json.dumps({"on": machine(), "plain, longer by (quartiles)": rows}, indent=1))
+    print(json.dumps(rows, indent=1))
 
 
 def machine() -> dict[str, str]:
@@ -430,6 +464,8 @@ def main() -> None:
         work(what, Path(words[0]))
     elif what == "pairs":
         pairs(Path(words[0]), words[1])
+    elif what == "loads":
+        recorded_loads(Path(words[0]))
     elif what == "measure":
         (measure_repairs if "repairs" in words else measure)(Path(words[0]))
     else:

@@ -2,7 +2,8 @@
 
     python benchmarks/trace_overhead.py [SECONDS] > overhead.json     (needs a GPU and PyTorch)
 
-The speed of a host changes by the second, so each pair stands alone, and the median of their quotients is what counts.
+The speed of a host changes by the second, so each recorded part is held against the mean of the plain ones before and behind it, and the
+median of these quotients is what counts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch import nn
 import streamlint
 from streamlint.trace.readers import recorded
 
-STEPS, WARM = 8, 2  # of each half of a pair
+STEPS, WARM = 6, 2  # of each part
 
 
 class Block(nn.Module):
@@ -62,7 +63,7 @@ def training() -> Callable[[], float]:
     return step
 
 
-def half(step: Callable[[], float]) -> float:
+def part(step: Callable[[], float]) -> float:
     for _ in range(WARM):
         step()
     return statistics.median(step() for _ in range(STEPS))
@@ -72,17 +73,16 @@ def measured(seconds: float) -> dict[str, Any]:
     step = training()
     for _ in range(10):
         step()
-    pairs: list[tuple[float, float]] = []
+    plain, with_recorder = [part(step)], []
     until = time.perf_counter() + seconds
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.slt"
         while time.perf_counter() < until:
-            plain = half(step) if len(pairs) % 2 else 0.0
             with streamlint.record(path, root=Path(__file__).parent):
-                with_recorder = half(step)
-            pairs.append((plain or half(step), with_recorder))
+                with_recorder.append(part(step))
+            plain.append(part(step))
         calls = len(recorded.read(path).calls) / (STEPS + WARM)
-    more = [other / one - 1 for one, other in pairs]
+    more = [2 * one / (before + after) - 1 for one, before, after in zip(with_recorder, plain, plain[1:], strict=False)]
     lower, middle, upper = statistics.quantiles(more, n=4)
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
     return {
@@ -95,7 +95,9 @@ def measured(seconds: float) -> dict[str, Any]:
         },
         "calls of a step": round(calls),
         "longer": {"median": round(middle, 3), "quartiles": [round(lower, 3), round(upper, 3)]},
-        "milliseconds, plain and recorded": [[round(one, 1) for one in pair] for pair in pairs],
+        "parts": len(more),
+        "milliseconds, plain": [round(one, 1) for one in plain],
+        "milliseconds, recorded": [round(one, 1) for one in with_recorder],
     }
 
 

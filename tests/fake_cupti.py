@@ -16,7 +16,7 @@ KERNEL9 = 208  # bytes of CUpti_ActivityKernel9 (CUDA 12)
 COPY6 = 96  # of CUpti_ActivityMemcpy6
 NAMES = {
     2: {20: b"cudaMalloc_v3020", 31: b"cudaMemcpy_v3020", 131: b"cudaStreamSynchronize_v3020", 211: b"cudaLaunchKernel_v7000"},
-    1: {276: b"cuMemcpyHtoD_v2"},
+    1: {276: b"cuMemcpyHtoD_v2", 2: b"cuDriverGetVersion"},
 }
 
 
@@ -32,6 +32,8 @@ class FakeLibrary:
         self.cuptiGetTimestamp = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64))(self._now)  # compiled code calls it, too
         self._buffer, self._used = 0, 0
         self._texts = {name: ctypes.create_string_buffer(name) for named in NAMES.values() for name in named.values()}
+        self.left = 0
+        self.cuptiFinalize = ctypes.CFUNCTYPE(ctypes.c_int)(self._leave)
         self.kernel = ctypes.create_string_buffer(b"add_kernel")
         self.cuptiActivityGetNextRecord = _NextRecord(self)
 
@@ -41,6 +43,11 @@ class FakeLibrary:
 
     def _now(self, time: Any) -> int:
         time[0] = self.time
+        return 0
+
+    def _leave(self) -> int:
+        self.left += 1
+        self.told.clear()
         return 0
 
     def cuptiGetCallbackName(self, domain: int, number: int, name: Any) -> int:

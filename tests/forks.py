@@ -1,7 +1,8 @@
 """Runs of the command line in forks of one process that has imported all of it, which takes an interpreter longer than most runs.
 
 A fork is a process like any other: it has a group, streams, a folder and an environment of its own, runs the command with the words that it
-is given, can be killed, and ends as interpreters do. What it does not show is what comes before: imports, hash seeds, locales, limits in
+is given, can be killed, and ends as interpreters do, which costs it more than many runs: only to take apart what lived in memory, and is
+gone with the process, is left out. What it does not show is what comes before: imports, hash seeds, locales, limits in
 which Python has to start. Tests of these begin an interpreter; with ``STREAMLINT_TESTS_FRESH=1`` all others begin one as well.
 """
 
@@ -20,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +32,8 @@ PATHS = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
 COMMAND = "import sys\nfrom streamlint.cli import main\nsys.argv[0] = 'streamlint'\nsys.exit(main())\n"
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 FRESH = not hasattr(os, "fork") or bool(os.environ.get("STREAMLINT_TESTS_FRESH"))
-MISUSE = b"import torch\n\n\ndef f(x):\n    return x.to('cpu', non_blocking=True).numpy(), torch.cuda.current_stream()\n"
+MISUSE = b"import torch\n\n\ndef f(x):\n    y = x.to('cpu', non_blocking=True)\n    return y.numpy()\n"
+_WITH_OTHERS = frozenset({"server", "cluster", "verify", "litmus", "record", "__main__"})
 _STREAMS = 3
 _NUMBER = 4  # bytes
 
@@ -283,29 +286,42 @@ def _become(ask: dict[str, Any]) -> None:
     sys.argv = ["-c", *ask["words"]]
 
 
+def _run(script: str) -> None:
+    """Run a script, and end with its code, all said and done. What an interpreter says of any other end is left to it."""
+    code: object = None
+    try:
+        exec(compile(script, "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+    except SystemExit as error:
+        code = error.code
+        if not isinstance(code, int | None):
+            raise
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            try:
+                stream.flush()
+            except OSError:
+                sys.exit(code)  # which says so, once more
+    os._exit((code or 0) & 0xFF)
+
+
 def _import_all() -> None:
-    """What a run imports when it first needs it, each fork would import anew."""
+    """What a run imports and reads when it first needs it, each fork would anew. Others' packages come with a few rooms alone."""
     import importlib
     import multiprocessing.connection  # noqa: F401
+    import pkgutil
 
-    from streamlint import cli
-    from streamlint.config.settings import FORMATS, Resolver, Settings
+    import streamlint
+    from streamlint.config.settings import Resolver, Settings
     from streamlint.runner import linter
 
-    modules = [cli.COMMANDS[word][0] for word in ("check", "merge", "clean", "rule")]
-    modules += [f"streamlint.commands.{name}" for name in ("fixing", "shard", "watch")]
-    modules += [
-        "streamlint.support.guard",
-        "streamlint.support.git",
-        "streamlint.triage.changes",
-        "streamlint.triage.baseline",
-        "streamlint.runner.tasks",
-    ]
-    modules += [f"streamlint.report.{format.replace('-', '_')}" for format in FORMATS]
-    for module in modules:
-        importlib.import_module(module)
+    for module in pkgutil.walk_packages(streamlint.__path__, "streamlint."):
+        if not any(part in _WITH_OTHERS for part in module.name.split(".")):
+            importlib.import_module(module.name)
     for text, name in ((MISUSE, "a.py"), (b"void f() { cudaDeviceSynchronize(); }\n", "a.cu")):
-        linter.run_text(text, name, Resolver(Settings()), fixes=True)
+        report = linter.run_text(text, name, Resolver(Settings()), fixes=True)
+        assert [finding for finding in report.findings if finding.fix] or name == "a.cu", "the fixes of a finding are tried"
 
 
 if __name__ == "__main__":
@@ -319,4 +335,4 @@ if __name__ == "__main__":
         asked = _serve(control)
     if asked is not None:
         _become(asked)
-        exec(compile(asked["script"], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+        _run(asked["script"])

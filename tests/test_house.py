@@ -10,17 +10,20 @@ import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from snippets import real_findings
+from wording import misshapen
 
 from streamlint.checks import base, catalog
 from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.checks.rules import all_rules
 from streamlint.config.options import Options
 from streamlint.cuda_model import SENTENCES
-from streamlint.findings import Category
+from streamlint.findings import Category, Finding, Span, Step
 from streamlint.runner.engine import analyse
+from streamlint.support.records import replace
 from streamlint.verify import evidence, templates
 from streamlint_docs.programs import FENCE, blocks, whole
 
@@ -135,47 +138,36 @@ def test_examples_are_linted(code: str, heading: str, flagged: bool) -> None:
 
 # Findings ---------------------------------------------------------------------------------------------------------------------
 
-# Rules whose finding may stand without a trail, and why.
-NO_TRAIL = {"SL002": "the argument that is missing is missing at the operation itself"}
-# A first word that is not lower case is an identifier or an acronym: `cudaFree`, `DataLoader`, `H2D`, `torch.Tensor`.
-_FIRST_WORD = re.compile(r"[a-z`'\"(]|[A-Z][a-z]*[A-Z0-9_.:]|[A-Z]+\b")
+PLACE = Span("a.py", 1, 1, 1, 5)
+WHOLE = Finding("SL001", "unpinned-non-blocking", Category.STALL, "copy waits", PLACE, (Step("made here", PLACE),), "pin it")
 
 
-def wrong_sentences(sentences: Iterable[str]) -> list[str]:
-    return sorted({s for s in sentences if not s or s != s.strip() or s.endswith(".") or not _FIRST_WORD.match(s)})
+def test_findings_have_the_shape_of_the_house() -> None:
+    """Those of the rules' documents are looked at where these are read."""
+    assert {found.message: wrong for found in real_findings() if (wrong := misshapen(found))} == {}
 
 
-def test_every_rule_is_found_somewhere() -> None:
-    assert {found.code for found in real_findings()} == set(CHECKS)
-
-
-def test_messages_start_lower_case_and_have_no_full_stop() -> None:
-    assert wrong_sentences(found.message for found in real_findings()) == []
-
-
-def test_help_starts_lower_case_and_has_no_full_stop() -> None:
-    assert wrong_sentences(found.help for found in real_findings()) == []
-
-
-def test_steps_start_lower_case_and_have_no_full_stop() -> None:
-    assert wrong_sentences(step.message for found in real_findings() for step in found.trail) == []
-
-
-def test_the_advice_is_not_in_the_message() -> None:
-    advice = re.compile(r"^(?:use|pass|allocate|synchronize)\b|\b(?:instead|should|please)\b")
-    assert [found.message for found in real_findings() if advice.search(found.message)] == []
-
-
-def test_every_finding_has_a_trail() -> None:
-    bare = [found for found in real_findings() if not found.trail]
-    assert {found.code for found in bare} <= set(NO_TRAIL)
-
-
-def test_places_are_real() -> None:
-    for found in real_findings():
-        assert found.span.row == found.span.end_row, "the primary place stands on one line"
-        assert found.span.column < found.span.end_column
-        assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({}, ""),
+        ({"message": "Copy waits"}, "no sentence of ours"),
+        ({"message": "cudaMemcpyAsync waits"}, ""),
+        ({"help": "pin it."}, "no sentence of ours"),
+        ({"help": ""}, "no sentence of ours"),
+        ({"trail": (replace(WHOLE.trail[0], message=" made here"),)}, "no sentence of ours"),
+        ({"message": "copy waits; please pin it"}, "the advice is in the message"),
+        ({"trail": ()}, "it has no trail"),
+        ({"trail": (), "code": "SL002"}, ""),
+        ({"span": replace(WHOLE.span, end_row=2)}, "stands on one line"),
+        ({"span": replace(WHOLE.span, end_column=1)}, "is not empty"),
+        ({"trail": (replace(WHOLE.trail[0], span=replace(WHOLE.span, column=0)),)}, "a step stands nowhere"),
+    ],
+)
+def test_faults_of_shape_are_seen(change: dict[str, Any], fault: str) -> None:
+    wrong = misshapen(replace(WHOLE, **change))
+    assert len(wrong) == bool(fault)
+    assert all(fault in one for one in wrong)
 
 
 # Shape ------------------------------------------------------------------------------------------------------------------------

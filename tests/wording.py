@@ -1,4 +1,7 @@
-"""The style of messages, labels and helps: the problem first, in few words; its consequence after a semicolon; the remedy in the help."""
+"""The style of messages, labels and helps: the problem first, in few words; its consequence after a semicolon; the remedy in the help.
+
+And the shape of findings: what each has, and where it may stand.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,13 @@ _REMEDY = re.compile(r"\b(?:use|instead|should|must|please)\b|\bcall \S+ before\
 _FIRST_WORD = re.compile(r"[a-z_`]|[A-Z][a-z]*[A-Z]")
 
 
+# A sentence may begin with an identifier or an acronym, as well: `cudaFree`, `H2D`, `torch.Tensor`.
+_BEGINS = re.compile(r"[a-z`'\"(]|[A-Z][a-z]*[A-Z0-9_.:]|[A-Z]+\b")
+_ADVICE = re.compile(r"^(?:use|pass|allocate|synchronize)\b|\b(?:instead|should|please)\b")
+# Rules whose finding may stand without a trail, and why.
+NO_TRAIL = {"SL002": "the argument that is missing is missing at the operation itself"}
+
+
 def avoided(text: str) -> str:
     """The first word in a text that should not be there; empty if there is none."""
     found = _AVOIDED.search(text)
@@ -63,3 +73,18 @@ def misworded(finding: Finding) -> dict[str, list[str]]:
     if not finding.help:
         texts[""] = ["a help says what to do"]
     return {text: wrong for text, wrong in texts.items() if wrong}
+
+
+def misshapen(finding: Finding) -> list[str]:
+    """What a finding lacks that each has, whatever its words are."""
+    span, sentences = finding.span, (finding.message, finding.help, *(step.message for step in finding.trail))
+    wrong = [f"no sentence of ours: {s!r}" for s in sentences if s != s.strip() or s.endswith(".") or not _BEGINS.match(s)]
+    if _ADVICE.search(finding.message):
+        wrong.append("the advice is in the message")
+    if not finding.trail and finding.code not in NO_TRAIL:
+        wrong.append("it has no trail")
+    if span.row != span.end_row or span.column >= span.end_column:
+        wrong.append("the primary place stands on one line, and is not empty")
+    if any(step.span.row <= 0 or step.span.column <= 0 for step in finding.trail):
+        wrong.append("a step stands nowhere")
+    return wrong

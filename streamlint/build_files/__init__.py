@@ -15,7 +15,7 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.build_files import cmake
-from streamlint.support.reading import Unreadable, read_bytes
+from streamlint.support.reading import Unreadable, read_bytes, stat_of
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -168,7 +168,7 @@ class _Folder:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self.stat = _stat_of(folder)
+        self.stat = stat_of(folder)
         self._names = _names_in(folder)
         self.is_root = ".git" in self._names and os.path.exists(os.path.join(folder, ".git"))
         self.is_built = any(name in self._names and os.path.isfile(os.path.join(folder, name)) for name in _BUILD_FILES)
@@ -236,7 +236,7 @@ class _Folder:
         if "cmake" in self._names:
             more += [os.path.join("cmake", name) for name in sorted(_names_in(os.path.join(self._folder, "cmake")))]
         files = [name for name in (*sorted(self._names), *more) if name not in (".git", "build")]
-        return [self.stat, sorted(self._names), {name: _stat_of(os.path.join(self._folder, name)) for name in files}]
+        return [self.stat, sorted(self._names), {name: stat_of(os.path.join(self._folder, name)) for name in files}]
 
 
 def _names_in(folder: str) -> frozenset[str]:
@@ -244,14 +244,6 @@ def _names_in(folder: str) -> frozenset[str]:
         return frozenset(name for name in os.listdir(folder) if name in _COUNT or name.endswith(".cmake"))
     except OSError:
         return frozenset()
-
-
-def _stat_of(path: str) -> list[int] | None:
-    try:
-        said = os.stat(path)
-    except OSError:
-        return None
-    return [said.st_mtime_ns, said.st_ctime_ns, said.st_size, said.st_ino]
 
 
 _folders: dict[str, _Folder] = {}
@@ -280,9 +272,9 @@ def looked_at(before: int) -> dict[str, list[Any]] | None:
 def looks_the_same(folder: str, facts: list[Any]) -> bool:
     """Whether what was looked at in a folder is as it was."""
     stat, names, files = facts
-    if stat != _stat_of(folder) and names != sorted(_names_in(folder)):
+    if stat != stat_of(folder) and names != sorted(_names_in(folder)):
         return False
-    return all(said == _stat_of(os.path.join(folder, name)) for name, said in files.items())
+    return all(said == stat_of(os.path.join(folder, name)) for name, said in files.items())
 
 
 @functools.lru_cache(maxsize=4096)

@@ -18,7 +18,7 @@ from streamlint.cache import records
 from streamlint.cache.store import Store, digest
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
-from streamlint.support.reading import Unreadable, read_source
+from streamlint.support.reading import Unreadable, read_source, stat_of
 from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Runs:
         known = self._known.get(path)
         if known is None or known.stat is None:
             return None
-        if known.stat != _stat(path):
+        if known.stat != stat_of(path):
             return None
         self.screens[path] = known
         return known
@@ -102,7 +102,7 @@ class Runs:
             known = self._known.get(path)
             if known is None:
                 return False
-            if known.stat is not None and known.stat == _stat(path):
+            if known.stat is not None and known.stat == stat_of(path):
                 self.screens[path] = known
             elif not self._same_text(path, known):
                 return False
@@ -123,7 +123,7 @@ class Runs:
         return True
 
     def _same_text(self, path: str, known: Screen) -> bool:
-        before = _stat(path)
+        before = stat_of(path)
         try:
             data = read_source(path)
         except Unreadable:
@@ -179,22 +179,17 @@ class Runs:
         """Files that had just been written when they were read: by now their times may prove something, if they are as they were."""
         fresh = [path for path, screen in self.screens.items() if screen.stat is None]
         for path in fresh if len(fresh) <= _MOST_FRESH else ():
-            before = _stat(path)
+            before = stat_of(path)
             if before is None or max(before[:2]) > time.time_ns() - _TICK:
                 continue
             with contextlib.suppress(Unreadable):
-                if content_of(read_source(path)) == self.screens[path].content and _stat(path) == before:
+                if content_of(read_source(path)) == self.screens[path].content and stat_of(path) == before:
                     self.screens[path] = self.screens[path]._replace(stat=before)
 
     def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:
         """Add the fixes that were tried."""
         if "report" in self._old:
             self._write({**self._old, "fixes": {key: records.FIX.of(fix) for key, fix in fixes.items()}})
-
-    @staticmethod
-    def stat_of(path: str) -> Stat | None:
-        """The facts that identify an unchanged file."""
-        return _stat(path)
 
     @staticmethod
     def name_of(finding: Finding) -> str:
@@ -210,11 +205,3 @@ class Runs:
 def content_of(data: bytes) -> str:
     """The hash of a file's bytes."""
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()
-
-
-def _stat(path: str) -> Stat | None:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return [facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino]

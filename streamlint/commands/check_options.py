@@ -140,7 +140,7 @@ def add_settings(group: argparse._ArgumentGroup) -> None:
     add_configuration_files(group)
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
-    group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
+    group.add_argument("-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
 
 
 def _add_configuration(group: argparse._ArgumentGroup) -> None:
@@ -154,7 +154,8 @@ def _comma_list(text: str) -> list[str]:
     return [word for word in (word.strip() for word in text.split(",")) if word]
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number that is 1 at least."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no positive number")
     return int(text)

@@ -14,17 +14,19 @@ from streamlint.trace.results import Joined, Unnamed
 
 NO_LINE, OUTSIDE, NOT_ASKED = "no line", "outside", "not looked up"
 NO_RULE, RULE_OFF, NO_MODEL, NO_MEMORY, OTHER = "no rule", "rule is off", "unmodelled call", "unknown memory", "other finding"
-OTHER_RANK = "other rank"
+OTHER_RANK, NO_WAIT, LET_PASS, ONCE = "other rank", "no wait", "let pass", "ran once"
 MOST_LINES = 3  # that are asked about, of a place that may be one of several
 # Kinds of reasons, the one that says most of a stall first.
-_ORDER = ("found", "hidden", "place", "given-way", "round", "facts", "order", "cut", "unread", "unreached", "nothing")
+_ORDER = ("found", "hidden", "place", "given-way", "round", "memory", "facts", "loop", "order", "cut", "unread", "unreached", "nothing")
 _KINDS = {
     "found": OTHER,
     "place": OTHER,
     "given-way": OTHER,
     "hidden": RULE_OFF,
-    "round": "no loop",
-    "facts": NO_RULE,
+    "round": LET_PASS,
+    "memory": NO_MEMORY,
+    "facts": LET_PASS,
+    "loop": "no loop",
     "order": NO_RULE,
     "cut": "not analysed",
     "unread": OUTSIDE,
@@ -37,17 +39,12 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
     """Give the dearest stalls their reasons. Each costs time: of the others it is said that nobody looked."""
     asked: list[tuple[Unnamed, int]] = []
     for number, one in enumerate(joined.unnamed):
-        place = one.cost.place
-        if not place.file or not place.lines:
-            one.kind, one.reason = NO_LINE, "the recording has no line of your code for these calls"
-        elif not names.is_linted(place.file):
-            one.kind, one.reason = OUTSIDE, "the file is not among the linted ones"
-        elif one.cost.other_ranks > price(one.cost):
-            one.kind, one.reason = OTHER_RANK, "another rank came later to a collective: see what that rank does before it"
+        if (known := _seen(one, names)) is not None:
+            one.kind, one.reason = known
         elif number >= top:
             one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
         else:
-            asked += [(one, line) for line in place.lines[:MOST_LINES]]
+            asked += [(one, line) for line in one.cost.place.lines[:MOST_LINES]]
     if not asked:
         return
     try:
@@ -62,6 +59,24 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
             one.kind, one.reason = kind, reason
 
 
+def _seen(one: Unnamed, names: Names) -> tuple[str, str] | None:
+    """The kind of a reason that the recording shows, and its words; None where the code has to be asked."""
+    cost = one.cost
+    if not cost.place.file or not cost.place.lines:
+        return NO_LINE, "the recording has no line of your code for these calls"
+    if not names.is_linted(cost.place.file):
+        return OUTSIDE, "the file is not among the linted ones"
+    if cost.other_ranks > price(cost):
+        return OTHER_RANK, "another rank came later to a collective: see what that rank does before it"
+    if one.is_direct:
+        ways = f"of {cost.source} to {cost.destination} memory"
+        return NO_WAIT, f"an asynchronous copy {ways} waits for nothing: its time is that of the calls themselves"
+    if cost.stretches == 1:
+        calls = f"its {cost.calls} calls came one behind the other, with no work in between" if cost.calls > 1 else "it was called once"
+        return ONCE, f"{calls}: no round repeats the line in this run"
+    return None
+
+
 def reason_of(answer: Answer) -> tuple[str, str]:
     """The kind of the reason that says most, and its words."""
     facts = [reason.message for reason in answer.reasons if reason.kind == "fact"]
@@ -69,8 +84,6 @@ def reason_of(answer: Answer) -> tuple[str, str]:
     unmodelled = _unmodelled(facts, best, answer.row)
     if best is None or unmodelled:
         return NO_MODEL, unmodelled
-    if best.kind == "facts" and "memory" in best.message:
-        return NO_MEMORY, best.tagged
     if best.kind == "hidden" and not best.message.startswith(("the rule is", "`", "a per-file ignore")):
         return "suppressed", best.tagged
     if best.kind in ("nothing", "order"):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamlint.checks.catalog import UNREADABLE
-from streamlint.commands.check_options import add_color, add_exclusions, add_rules, add_settings
+from streamlint.commands.check_options import add_color, add_exclusions, add_rules, add_settings, positive
 from streamlint.commands.parser import Parser
 from streamlint.commands.reporting import CLEAN, FOUND, say, write
 from streamlint.commands.running import as_check, demand_files, report_of, resolver_of
@@ -63,7 +63,9 @@ def build_parser() -> Parser:
     group.add_argument("--threshold", type=_amount, metavar="AMOUNT", help="what a place must cost to be COSTS: 2%%, 5ms (default: 0.5%%)")
     group.add_argument("--fail-over", type=_amount, metavar="AMOUNT", help="exit 1 only if findings cost more than this together: 5%%, 1s")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when findings cost something")
-    group.add_argument("--top", type=_count, default=10, metavar="N", help="how many places are shown with all their figures (default: 10)")
+    group.add_argument(
+        "--top", type=positive, default=10, metavar="N", help="how many places are shown with all their figures (default: 10)"
+    )
     add_rules(parser.add_argument_group("rules"))
     add_exclusions(parser.add_argument_group("files"))
     group = parser.add_argument_group("output")
@@ -218,9 +220,3 @@ def _amount(text: str) -> tuple[float, str]:
 def _nanoseconds(amount: tuple[float, str], wall: int) -> int:
     value, unit = amount
     return round(wall * value / 100) if unit == "%" else round(value * _UNITS[unit])
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no positive number")
-    return int(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.support.records import record, replace
@@ -73,6 +74,13 @@ class Locks:
     fact: str
 
 
+class OnNull(NamedTuple):
+    """The locks of a call on the null stream."""
+
+    takes: tuple[Locks, ...] = ()
+    holds: tuple[Locks, ...] = ()
+
+
 @record(frozen=True, slots=True)
 class Effect:
     """A row. ``call`` is its name in litmus programs, ``api`` the CUDA function. ``stream``: takes one, or works on the null stream.
@@ -87,8 +95,7 @@ class Effect:
     waits: tuple[Waits, ...] = ()
     takes: tuple[Locks, ...] = ()
     holds: tuple[Locks, ...] = ()
-    takes_on_null: tuple[Locks, ...] = ()  # instead of `takes`, when the stream that it is given is the null stream
-    holds_on_null: tuple[Locks, ...] = ()  # instead of `holds`, likewise
+    on_null: OnNull = OnNull()  # instead of these, when the stream that it is given is the null stream
     captured: Captured = Captured.NONE
     locks_captured: bool = False  # takes its locks on a captured stream too
     unsafe: bool = False  # refused while a capture goes on, by the capture's mode
@@ -141,7 +148,7 @@ def _asynchronous_copies() -> Iterable[Effect]:
             waits,
             _ISSUES + staging,
             _PAGEABLE_HOLDS + staging if pageable else (),
-            holds_on_null=_PAGEABLE_HOLDS_ON_NULL if pageable else (),
+            on_null=OnNull(holds=_PAGEABLE_HOLDS_ON_NULL if pageable else ()),
             captured=Captured.NODE,
             direction=direction,
             memory=memory,
@@ -189,7 +196,7 @@ def _copies_on_one_side() -> Iterable[Effect]:
         h2h,
         captured=Captured.NODE,
         holds=holds,
-        holds_on_null=_PAGEABLE_HOLDS_ON_NULL,
+        on_null=OnNull(holds=_PAGEABLE_HOLDS_ON_NULL),
         direction=Direction.H2H,
         memory=Memory.PAGEABLE,
         asynchronous=True,
@@ -226,7 +233,7 @@ def _orders() -> Iterable[Effect]:
         (Waits(Scope.DEVICE_FIRST, "first-launch-waits"),),
         (*_ISSUES, Locks(Lock.OBJECTS, "first-launch-takes-the-object-lock")),
         (Locks(_HOLDS_ALL, "first-launch-holds-all"),),
-        holds_on_null=(Locks(_HOLDS_ALL, "first-launch-holds-all"),),
+        on_null=OnNull(holds=(Locks(_HOLDS_ALL, "first-launch-holds-all"),)),
         captured=Captured.NODE,
     )
     yield Effect("graphLaunch", "cudaGraphLaunch", "own", Work.DEVICE, (), _ISSUES, captured=Captured.REFUSED)
@@ -308,7 +315,7 @@ def _ordered_memory() -> Iterable[Effect]:
         "own",
         Work.FREE,
         takes=_free_of_locks("free-async-takes-a-lock"),
-        takes_on_null=_free_of_locks("free-async-on-null-takes-the-context-lock"),
+        on_null=OnNull(takes=_free_of_locks("free-async-on-null-takes-the-context-lock")),
         captured=Captured.INVALID,
         unsafe=True,
         memory=Memory.DEVICE,

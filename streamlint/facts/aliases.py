@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from streamlint.facts.autograd import given_for
@@ -28,6 +29,7 @@ class Aliases:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
+        self._by_path: dict[Unit, dict[str, list[Place]]] = {}
 
     def uses(self, function: Function, register: int, members: frozenset[str]) -> bool:
         """Whether one of these members is used of the value that a register holds, wherever it is handed to."""
@@ -107,7 +109,17 @@ class Aliases:
             for unit in self._files(function) if name.startswith(f"{SELF}.") else [function.unit]:
                 if (unit.number, name, keys) not in names:
                     names.add((unit.number, name, keys))
-                    yield from _named(unit, name)
+                    yield from self._named(unit).get(name, ())
+
+    def _named(self, unit: Unit) -> dict[str, list[Place]]:
+        """By path: the registers of a file that are read from there, and those that are stored there."""
+        found = self._by_path.get(unit)
+        if found is None:
+            found = self._by_path[unit] = defaultdict(list)
+            for function in unit.functions:
+                for path, register in (*_named_members(function), *_named_variables(function)):
+                    found[path].append((function, register))
+        return found
 
     def _files(self, function: Function) -> list[Unit]:
         """The files of the classes that the receiver of a method may have."""
@@ -162,22 +174,13 @@ def source_of(function: Function, register: int) -> Instruction | None:
     return one
 
 
-def _named(unit: Unit, name: str) -> Iterator[Place]:
-    """The registers that are read from a path of a file, and those that are stored there."""
-    named = _named_member if "." in name else _named_variable
-    return ((function, register) for function in unit.functions for register in named(function, name))
+def _named_members(function: Function) -> Iterator[tuple[str, int]]:
+    yield from ((path_of(function, one[2]), one[2]) for one in function.by_opcode[op.ATTR])
+    yield from ((f"{path_of(function, one[2])}.{function.text(one[3])}", one[4]) for one in function.by_opcode[op.SET_ATTR])
 
 
-def _named_member(function: Function, name: str) -> Iterator[int]:
-    before, _, last = name.rpartition(".")
-    reads = (one for one in function.by_opcode[op.ATTR] if function.text(one[4]) == last)
-    yield from (one[2] for one in reads if path_of(function, one[2]) == name)
-    stores = (one for one in function.by_opcode[op.SET_ATTR] if function.text(one[3]) == last)
-    yield from (one[4] for one in stores if path_of(function, one[2]) == before)
-
-
-def _named_variable(function: Function, name: str) -> Iterator[int]:
+def _named_variables(function: Function) -> Iterator[tuple[str, int]]:
     reads = (*function.by_opcode[op.NAME], *function.by_opcode[op.LOAD])
-    yield from (one[2] for one in reads if path_of(function, one[2]) == name)
-    yield from (one[3] for one in function.by_opcode[op.STORE] if str(function.unit.ir.constants[one[2]][0]) == name)
-    yield from (one[3] for one in function.by_opcode[op.SET_NAME] if function.text(one[2]) == name)
+    yield from ((path_of(function, one[2]), one[2]) for one in reads)
+    yield from ((str(function.unit.ir.constants[one[2]][0]), one[3]) for one in function.by_opcode[op.STORE])
+    yield from ((function.text(one[2]), one[3]) for one in function.by_opcode[op.SET_NAME])

@@ -28,6 +28,8 @@ from streamlint.models.vocabulary import Selector
 
 MOST_FILES = 60
 """Files that mention a name and are looked through for its uses, the nearest first."""
+_KEEPING = frozenset({op.RETURN, op.YIELD, op.SET_ATTR, op.SET_ITEM, op.APPEND, op.BUILD, op.DICT})
+"""What gives a value to whoever asks later."""
 
 
 def _around(folder: str) -> Iterator[str]:
@@ -258,6 +260,15 @@ class Callers(Calls):
             return True
         name = function.code.name
         return name.startswith("_") and not name.endswith("__")
+
+    def is_given_away(self, function: Function) -> bool:
+        """Whether a nested function leaves the one that makes it, so that code out of view may call it."""
+        home = function.parent
+        if home is None or home.code.kind == "module" or function.owner is not None:
+            return False
+        made = (one for one in home.by_opcode[op.FUNCTION] if home.unit.function(one[3]) is function)
+        uses = ((one[2], use) for one in made for use in home.uses.get(one[2], ()))
+        return any(use[0] in _KEEPING or (use[0] in (op.CALL, op.INVOKE) and use[3] != held) for held, use in uses)
 
     def callers(self, function: Function) -> list[tuple[Object | None, Arguments]]:
         """The calls of a function in the program, found by solving."""

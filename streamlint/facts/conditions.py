@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.first_times import FirstTimes, constant_truth, gives_none
 from streamlint.facts.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
@@ -117,7 +118,7 @@ class Conditions(FirstTimes):
                 return
 
     def _reasons(self, register: int, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
-        yield from self._by_form(register, block, taken, other)
+        yield from self._by_form(register, block, taken, other, by_values=True)
         one = self._definition(register)
         if one is not None and (one[0] in (op.CALL, op.INVOKE) or (one[0] == op.ATTR and self._is_switched_on_rarely(one))):
             yield from self._told(one, taken, other)
@@ -127,14 +128,14 @@ class Conditions(FirstTimes):
             if len(truths) == 1:
                 yield NEVER, other if truths == {True} else taken
 
-    def _by_form(self, register: int, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
-        """Reasons that the form of the code tells."""
+    def _by_form(self, register: int, block: int, taken: int, other: int, by_values: bool = False) -> Iterator[tuple[str, int]]:
+        """Reasons that the form of the code tells; ``by_values``: so do values and callees of the parts of ``a and b``."""
         one = self._definition(register)
         if one is None:
             return
         if one[0] == op.COMPARE:
             yield from self._compared(one, block, taken, other)
-        elif one[0] == op.PHI and (why := self._all_rare(one, block, taken, other)) is not None:
+        elif one[0] == op.PHI and (why := self._all_rare(one, block, taken, other, by_values)) is not None:
             yield why, taken
         elif self._is_remainder(register):
             yield "in one of several rounds", other
@@ -145,8 +146,9 @@ class Conditions(FirstTimes):
         elif self.happens_once(register, other, True):
             yield "the first time", other
 
-    def _all_rare(self, phi: Instruction, block: int, taken: int, other: int) -> str | None:
+    def _all_rare(self, phi: Instruction, block: int, taken: int, other: int, by_values: bool) -> str | None:
         """Why ``a and n % 32 == 0`` is rarely true: each value that it can have is false where it comes from, or rarely true itself."""
+        ask = self._reasons if by_values else self._by_form
         why: str | None = None
         for operand in phi[3:]:
             one = self._definition(operand)
@@ -154,7 +156,7 @@ class Conditions(FirstTimes):
                 return None
             if operand in self._false_at.get(self.home[phi], ()) or (one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]):
                 continue
-            reasons = self._reasons(operand, block, taken, other) if one[0] != op.PHI else ()
+            reasons = ask(operand, block, taken, other) if one[0] != op.PHI else ()
             why = next((reason for reason, edge in reasons if edge == taken), None)
             if why is None:
                 return None
@@ -300,7 +302,7 @@ class Conditions(FirstTimes):
             if store.value < 0:
                 return False
             truth = constant_truth(store.function, store.value)
-            if truth is False:
+            if truth is False or (truth is None and _keeps(store.function, store.value, self.function.text(one[4]))):
                 is_reset = is_reset or store.function.code.name != "__init__"
                 continue
             inner = Conditions(self.facts, store.function, store.function.control)
@@ -341,3 +343,22 @@ class Conditions(FirstTimes):
             or (isinstance(value, Instance) and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(value.definition))))
             for value in self._values(one[3])
         )
+
+
+def _keeps(function: Function, register: int, name: str) -> bool:
+    """Whether a value is false on each way here, or was read from an attribute of this name, which it only sets back."""
+    waiting, seen, is_read = [register], set[int](), False
+    while waiting:
+        one = source_of(function, value := waiting.pop())
+        if one is None:
+            return False
+        if value in seen or (one[0] == op.CONST and not function.unit.ir.constants[one[3]]):
+            continue
+        seen.add(value)
+        if one[0] == op.PHI:
+            waiting += one[3:]
+        elif one[0] == op.ATTR and function.text(one[4]) == name:
+            is_read = True
+        else:
+            return False
+    return is_read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
@@ -127,6 +127,10 @@ class Constructions(Iteration):
         for one in reversed(self.hierarchy.order(definition)):
             found.update((member.name, None) for member in one.ir.fields if "ClassVar" not in member.annotation)
         return list(found)
+
+    def attributes(self, value: Instance) -> Iterable[str]:
+        stores = (name for one in self.hierarchy.order(value.definition) for name in one.own_stores)
+        return dict.fromkeys((*self.fields(value.definition), *stores))
 
     def search_constructions(self, definition: ClassInfo) -> None:
         """Evaluate the calls that may make objects of a class."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
+from streamlint.facts.assertions import Assertions
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_templates import Templates
+from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language import Language
 from streamlint.facts.nodes import Node
@@ -14,6 +17,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Models, TypeRow, builtin
+from streamlint.support.declared_words import Said
 
 _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
 """Types of pointers to functions of the driver: ``cudaTypedefs.h`` of CUDA 12 names them after the function and its version."""
@@ -114,6 +118,21 @@ class CppTypes(Language):
         allocators = (self.cpp_models.type_named(str(one[0])) for one in kind[1] if isinstance(one, tuple))
         own = next((row.memory for row in allocators if row is not None and row.memory != "unknown"), meant.memory)
         return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
+
+    @cached_property
+    def assertions(self) -> Assertions:
+        """What functions show of memory before they go on."""
+        return Assertions(self.cpp_models)
+
+    def found_for(self, frame: Frame, register: int, node: Node) -> Node:
+        space = self.assertions.of(frame.function).get(register) if frame.function.is_cpp else None
+        return super().found_for(frame, register, self._as_asserted(Said(space), node) if space is not None else node)
+
+    def _as_asserted(self, said: Said, node: Node) -> Node:
+        """A node whose memory arrives at another one: where that was not known, it is where the function asserts it to be."""
+        held = Node(None, node.site)
+        self.solver.when(held, lambda value: self.solver.add(node, self.told_more(value, said), held))
+        return held
 
     def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         return self.object_of(function, kind, ("declared", function), False)

@@ -87,6 +87,8 @@ class Facts(Bindings):
             said = self.declared(function.unit, parameter.annotation, node)
         if not said and not self.is_private(function):
             self.unknown(node, "caller")
+        elif not said and self.is_given_away(function):
+            self.solver.at_last(lambda: None if self._calls.get(function) else self.unknown(node, "caller"))
         if parameter.default and not self.is_private(function):
             self.from_default(frame, parameter, node)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import LIST, arguments_of, last_name, placeholder, uncast
+from streamlint.facts.instructions import LIST, arguments_of, last_name, placeholder, uncast, uncopied
 from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -49,7 +49,7 @@ class Handing:
         if last_name(function, one) in self._starting:
             key = (function, one)
             if key not in self._threads:
-                made = one if one[0] == op.CALL else _uncopied(function, one[3]) if self._starts(function, one) else one
+                made = one if one[0] == op.CALL else uncopied(function, one[3]) if self._starts(function, one) else one
                 self._threads[key] = self._of_thread(function, made) if made is not None else None
             if (found := self._threads[key]) is not None:
                 return found
@@ -223,21 +223,13 @@ def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None
 
 def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]:
     """The arguments in a tuple or in a dict; what is not written there is spread."""
-    built = _uncopied(function, register)
+    built = uncopied(function, register)
     if built is not None and built[0] == op.BUILD:
         yield from ((None, each) for each in built[4:])
     elif built is not None and built[0] == op.DICT and all(isinstance(function.constant(key), str) for key in built[3::2] if key >= 0):
         yield from ((function.constant(key), each) for key, each in zip(built[3::2], built[4::2], strict=False) if key >= 0)
     else:
         yield LIST, register
-
-
-def _uncopied(function: Function, register: int) -> Instruction | None:
-    """The instruction that a register has its value from, through copies."""
-    made = function.definitions[register] if register >= 0 else None
-    while made is not None and made[0] == op.COPY:
-        made = function.definitions[made[3]]
-    return made
 
 
 def receiver_of(function: Function, callee: int) -> int | None:
@@ -248,7 +240,7 @@ def receiver_of(function: Function, callee: int) -> int | None:
 
 def made_by(function: Function, register: int) -> Instruction | None:
     """The call with arguments by position that a register holds the result of."""
-    made = _uncopied(function, register)
+    made = uncopied(function, register)
     if made is None or made[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
         return None
     first = next(_given(function, made), None)

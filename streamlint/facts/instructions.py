@@ -117,6 +117,14 @@ def selected(function: Function, one: Instruction, selector: Selector) -> list[i
     return by_place or [register for register, kind in given if kind == selector.keyword and kind is not None]
 
 
+def uncopied(function: Function, register: int) -> Instruction | None:
+    """The instruction that a register has its value from, through copies."""
+    made = function.definitions[register] if register >= 0 else None
+    while made is not None and made[0] == op.COPY:
+        made = function.definitions[made[3]]
+    return made
+
+
 def uncast(function: Function, register: int) -> int:
     """The register that another one is a copy or a cast of; itself if it is neither."""
     while register >= 0 and (one := function.definitions[register]) is not None and one[0] in (op.COPY, op.CAST):

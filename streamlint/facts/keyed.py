@@ -6,7 +6,8 @@ are asked for: a thousand functions that hand ``**kwargs`` on to one another cos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
@@ -203,8 +204,22 @@ class KeyedFlow(Joins):
         if is_of_pairs or (isinstance(value, Group) and value.kind != "mapping"):
             pairs = self.any_element(value)
             self.give(keyed, None, Node(lambda node: self.solver.when(pairs, lambda one: self.element(one, 1, node, None))))
+        elif isinstance(value, Instance) and self.keyed(value) is None:
+            for name in self.attributes(value):
+                self.give(keyed, name, Node(partial(self._member, value, name)))
         else:
             self._feed(value, keyed)
+
+    def _member(self, value: Instance, name: str, target: Node) -> None:
+        self.member(value, name, target, None)
+
+    def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        """A member of an object arrives at a node."""
+        raise NotImplementedError
+
+    def attributes(self, value: Instance) -> Iterable[str]:
+        """The names of what objects of a class hold themselves: ``vars(value)``."""
+        raise NotImplementedError
 
     def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
         """What the methods of a class put, by key, into an attribute that a library's class gives it: ``self.state[p]["count"] = …``."""

@@ -240,6 +240,19 @@ def _field(flow: Language, callee: External, arguments: Arguments, target: Node)
             flow.solver.when(node, arrived)
 
 
+def _replaced(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`dataclasses.replace`: another object of the class, made with some other fields."""
+
+    def arrived(value: Object) -> None:
+        flow.solver.add(target, value)
+        if isinstance(value, Instance):
+            flow.call(flow.objects(ClassObject, value.definition), rest, Node(None))
+
+    rest = flow.rest_of(arguments)
+    for source in arguments.positional[:1]:
+        flow.solver.when(source, arrived)
+
+
 def _partial_method(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     rest = flow.rest_of(arguments)
     if arguments.positional:
@@ -403,6 +416,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
     (_field, "dataclasses.field"),
+    (_replaced, "dataclasses.replace copy.replace attr.evolve attrs.evolve"),
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
     (_cast, "typing.cast"),
@@ -414,7 +428,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),
     (_TUPLE, "tuple"),
-    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
+    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace vars dataclasses.asdict attr.asdict attrs.asdict"),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),

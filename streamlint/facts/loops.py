@@ -6,6 +6,7 @@ loop around it does.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from streamlint.facts.aliases import path_of
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
+from streamlint.facts.containers import put_by
 from streamlint.facts.functions import Function
 from streamlint.facts.rounds import Round, Rounds
 from streamlint.facts.trials import is_search, is_trial
@@ -94,16 +96,36 @@ class Body:
         yield from ((one[2], list(one[3:])) for one in function.code.blocks[loop.header] if one[0] == op.PHI)
         yield from ((one[2], [one[4]]) for one in function.by_opcode[op.SET_ITEM] if self.home[one] in loop.body)
 
+    @cached_property
+    def _filled(self) -> dict[int, list[tuple[int, int]]]:
+        """By container that the function makes: the blocks in which something is put into it, and what."""
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        function = self.function
+        uses = (use for opcode in (op.APPEND, op.SET_ITEM, op.PUT, op.INPLACE, op.INVOKE) for use in function.by_opcode[opcode])
+        for use in uses if any(function.by_opcode[opcode] for opcode in _EMPTY) else ():
+            for container, _, value, _ in put_by(function, use):
+                made = function.definitions[container] if container >= 0 else None
+                if made is not None and made[0] in _EMPTY:
+                    found[container].append((self.home[use], value))
+        return found
+
     def slice_of(self, registers: list[int], blocks: frozenset[int]) -> set[int]:
-        """The registers of a loop from which others are computed, these and those from before the loop included."""
+        """The registers of a loop from which others are computed, these and those from before the loop included, and what the loop puts
+        into a container that each round makes, but for what it reads on the host to put it there."""
         found: set[int] = set()
-        waiting, definitions, home = list(registers), self.function.definitions, self.home
-        while waiting:
+        waiting, parts, definitions, home = list(registers), list[int](), self.function.definitions, self.home
+        is_part = False
+        while waiting or parts:
+            if not waiting:
+                waiting, parts, is_part = parts, [], True
             register = waiting.pop()
             one = definitions[register] if register >= 0 and register not in found else None
-            if one is not None:
-                found.add(register)
-                waiting += op.reads(one) if home[one] in blocks else ()
+            if one is None or (is_part and self.function.invokes(one, "number", "to-host")):
+                continue
+            found.add(register)
+            if home[one] in blocks:
+                waiting += op.reads(one)
+                parts += (value for block, value in self._filled.get(register, ()) if block in blocks)
         return found
 
     def loop_of(self, instruction: Instruction) -> int:

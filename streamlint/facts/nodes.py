@@ -115,6 +115,7 @@ class Solver:
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
         self._joins = joins  # each gives the object that stands for one and its like; the next where there are too many of those
+        self._as_joined: list[dict[Object, Object]] = [{} for _ in range(len(joins) + 1)]  # by the number of joins: what an object becomes
         self._open: deque[Node] = deque()
         self._changed: deque[Node] = deque()
         self._actions: deque[tuple[Action, tuple[Object, ...]]] = deque()
@@ -183,9 +184,13 @@ class Solver:
                     node.values.pop(held, None)
                     if joined not in node.values:
                         self._put(node, joined, before)
-        for join in self._joins[: node.joins]:
-            value = join(value)
-        return value
+        known = self._as_joined[node.joins]
+        if value not in known:
+            joined = value
+            for join in self._joins[: node.joins]:
+                joined = join(joined)
+            known[value] = joined
+        return known[value]
 
     def edge(self, source: Node, target: Node, site: Site | None = None) -> None:
         """All objects of a node are objects of another one."""

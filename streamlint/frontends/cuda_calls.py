@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"})
+_ARITHMETIC = re.compile(r"(?:un)?signed|std::(?:size_t|ptrdiff_t|u?int(?:ptr|\d+)_t)")
+"""The language's own types that the parser knows by no node of their own where they are called: ``unsigned(x)``."""
 _TEMPLATE_TYPES = re.compile(
     r"(?:.*::)?(?:vector|unique_ptr|shared_ptr|array|tuple|pair|function|lock_guard|unique_lock|scoped_lock|deque|list|map|unordered_map|set"
     r"|unordered_set|optional|span|future|promise|packaged_task|atomic|device_vector|host_vector|device_ptr|device_buffer|device_uvector"
@@ -61,7 +63,10 @@ class CallReader(TypeReader):
         args = self.arguments(arguments)
         if name and self.is_check(name, args):
             return args[0].value
-        return Call(self.expression(function), args, self.name_at(function), template, at=self.at(node))
+        callee = self.expression(function)
+        if isinstance(callee, Name) and (function.type == "primitive_type" or _ARITHMETIC.fullmatch(callee.id)) and len(args) == 1:
+            return Cast(Type(callee.id), args[0].value, at=self.at(node))
+        return Call(callee, args, self.name_at(function), template, at=self.at(node))
 
     def called(self, node: Syntax, function: Expression) -> Call:
         """The call of a member, or of what a call or a subscript gives, which is lowered already."""

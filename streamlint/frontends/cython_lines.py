@@ -71,42 +71,31 @@ def without_line(text: str, row: int) -> str:
     return text
 
 
+def _depths(mask: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """The places of a text, each with how many brackets are open behind it."""
+    depth = 0
+    for at in range(low, high):
+        depth += (mask[at] in _OPEN) - (mask[at] in _CLOSE)
+        yield at, depth
+
+
 def closing(mask: str, opening: int) -> int:
     """The bracket that closes the one at ``opening``."""
-    depth = 0
-    for at in range(opening, len(mask)):
-        if mask[at] in _OPEN:
-            depth += 1
-        elif mask[at] in _CLOSE:
-            depth -= 1
-            if not depth:
-                return at
-    return len(mask) - 1
+    found = (at for at, depth in _depths(mask, opening, len(mask)) if not depth and mask[at] in _CLOSE)
+    return next(found, len(mask) - 1)
 
 
 def top_level(mask: str, wanted: str, low: int, high: int | None = None) -> int | None:
     """The first such character outside of brackets; ``=`` is no part of a comparison."""
-    depth = 0
-    for at in range(low, len(mask) if high is None else high):
-        held = mask[at]
-        if held in _OPEN:
-            depth += 1
-        elif held in _CLOSE:
-            depth -= 1
-        elif held == wanted and depth <= 0 and not (wanted == "=" and (mask[at - 1] in "=!<>" or mask[at + 1 : at + 2] == "=")):
+    for at, depth in _depths(mask, low, len(mask) if high is None else high):
+        if mask[at] == wanted and depth <= 0 and not (wanted == "=" and (mask[at - 1] in "=!<>" or mask[at + 1 : at + 2] == "=")):
             return at
     return None
 
 
 def commas(mask: str, low: int) -> Iterator[int]:
-    depth = 0
-    for at in range(low, len(mask)):
-        if mask[at] in _OPEN:
-            depth += 1
-        elif mask[at] in _CLOSE:
-            depth -= 1
-        elif mask[at] == "," and not depth:
-            yield at
+    """The commas outside of brackets."""
+    return (at for at, depth in _depths(mask, low, len(mask)) if mask[at] == "," and not depth)
 
 
 def pieces(mask: str, low: int, high: int) -> Iterator[tuple[int, int]]:

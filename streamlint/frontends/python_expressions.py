@@ -124,7 +124,7 @@ def _slice(low: Lowering, node: ast.Slice) -> Expression:
 
 
 def _call(low: Lowering, node: ast.Call, function: Expression) -> Expression:
-    return Call(function, tuple(_arguments(low, node)), _last_name(low, node.func), at=low.at[node])
+    return Call(function, tuple(_arguments(low, node)), _name_at(low, node.func, function), at=low.at[node])
 
 
 def _arguments(low: Lowering, node: ast.Call) -> Iterator[Arg]:
@@ -145,16 +145,13 @@ def _begin(node: Any) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _last_name(low: Lowering, node: ast.expr) -> Position:
-    while True:
-        if isinstance(node, ast.Attribute):
-            return low.at.last(node, node.attr)
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call):
-            node = node.func
-        else:
-            return expression_at(low, node)
+def _name_at(low: Lowering, node: ast.expr, called: Expression) -> Position:
+    """Where the last name stands of what is called. What a call gives, or an element of it, has that call's, which is known."""
+    while isinstance(node, ast.Subscript) and isinstance(called, Index):
+        node, called = node.value, called.value
+    if isinstance(called, Call):
+        return called.name_at
+    return low.at.last(node, node.attr) if isinstance(node, ast.Attribute) else expression_at(low, node)
 
 
 def expression_at(low: Lowering, node: ast.expr) -> Position:

@@ -22,6 +22,7 @@ from streamlint.ordering.conditions import Conditions as Statuses
 from streamlint.ordering.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.constants import constants_of
+from streamlint.waits.operands import behind
 from streamlint.waits.questions import parts_of
 
 _TIMING = frozenset({"elapsed", "clock"})
@@ -172,22 +173,8 @@ class EveryRound:
 
     def _is_changed(self, function: Function, phi: Instruction) -> bool:
         """Whether a variable of a loop gets another value in it than what a call may have given it."""
-        seen = {phi[2]}
-        waiting = list(phi[3:])
-        others = 0
-        while waiting:
-            register = waiting.pop()
-            one = function.definitions[register] if register >= 0 else None
-            if one is None or register in seen:
-                continue
-            seen.add(register)
-            if one[0] == op.PHI:
-                waiting += one[3:]
-            elif one[0] == op.REBIND:
-                waiting.append(one[5])
-            else:
-                others += 1
-        return others > 1
+        sources = behind(function, phi[3:], lambda one: one[3:] if one[0] == op.PHI else one[5:6] if one[0] == op.REBIND else ())
+        return sum(one[0] not in (op.PHI, op.REBIND) for one in sources) > 1
 
     # --- loops of few or special rounds
 

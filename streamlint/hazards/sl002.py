@@ -19,7 +19,7 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
-from streamlint.ordering.kept import KeptStreams
+from streamlint.ordering.kept import Kept, KeptStreams
 from streamlint.support.records import replace
 from streamlint.transfer.launch_rows import Queued
 
@@ -43,15 +43,21 @@ def find(context: Context) -> Iterator[Finding]:
     streams = Streams(context)
     judge = DefaultStream(streams)
     first = FirstCalls(streams.transfer, streams.choices.places)
+    kept = list(_kept(streams))
+    stale = {use for one in kept for use in one.uses}
     reported: dict[tuple[Site, str], Finding] = {}
     for unit in context.facts.program.units.values():
         if judge.may_matter(unit):
             for function in filter(judge.uses_streams, unit.functions):
                 for found in _of_function(streams, judge, function):
                     key = (found.choice.at, "" if found.choice.calls else found.work.name)
-                    if key not in reported and (judge.is_race(found.choice.at) or not first.is_first(found.choice.at)):
+                    if (
+                        key not in reported
+                        and found.choice.at not in stale
+                        and (judge.is_race(found.choice.at) or not first.is_first(found.choice.at))
+                    ):
                         reported[key] = _finding(streams, judge, found)
-    yield from _kept(streams)
+    yield from (RULE().report_kept(one.name, span_of(one.read), list(map(span_of, one.uses)), one.read.function.name) for one in kept)
     yield from _marks(streams, judge)
     findings = [one for one in reported.values() if one.shown or context.options.evidence == "possible"]
     yield from _folded(streams, judge, findings)
@@ -67,7 +73,7 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
             yield Found(event.at.function, event.at.instruction, event.work, event.choice, "other streams have work in flight", event.via)
 
 
-def _kept(streams: Streams) -> Iterator[Finding]:
+def _kept(streams: Streams) -> Iterator[Kept]:
     """Current streams that were asked for once: as stale as none."""
     rows = streams.facts.cpp_models.with_effect("stream_of").items()
     asking = {name for name, each in rows if any(row.get("which") == "current" for row in each)}
@@ -75,9 +81,7 @@ def _kept(streams: Streams) -> Iterator[Finding]:
     near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
     kept = KeptStreams(streams.transfer, streams.choices.places, streams.in_scope)
     for unit in sorted(near, key=lambda one: one.number):
-        for one in kept.of(unit):
-            uses = [span_of(use) for use in one.uses]
-            yield RULE().report_kept(one.name, span_of(one.read), uses, one.read.function.name)
+        yield from kept.of(unit)
 
 
 def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:

@@ -10,8 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.streams import Streams
-from streamlint.ordering.lanes import Lane
+from streamlint.hazards.streams import Streams, created
 from streamlint.ordering.race_judge import Race
 from streamlint.ordering.races import Races
 from streamlint.transfer.actions import APART, CURRENT
@@ -41,7 +40,7 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     first = Launch(span_of(race.first), library, race.work.name, context=around, kind="collective" if is_apart else "kernel")
     kind = "upload" if race.use.moves else "kernel"
     second = Launch(span_of(race.second), library, race.use.name, kind=kind, context=context.surroundings(function, race.second_calls))
-    streams = (*(_apart(race) if is_apart else _made("that stream", race.lane)), *_made("this stream", race.other))
+    streams = (*(_apart(race) if is_apart else created("that stream", race.lane)), *created("this stream", race.other))
     others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
@@ -53,9 +52,3 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
 def _apart(race: Race) -> Iterator[Step]:
     """That a collective is asynchronous."""
     yield Step("works on a stream of its own here, which the wait of its handle orders", span_of(race.first))
-
-
-def _made(which: str, lane: Lane) -> Iterator[Step]:
-    """Where a stream was made."""
-    for site in sorted(lane.made, key=span_of)[:1]:
-        yield Step(f"{which}: stream created here", span_of(site))

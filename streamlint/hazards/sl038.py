@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl038_use_before_allocation import UseBeforeAllocation
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding
 from streamlint.findings.operations import Alloc, Launch
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.streams import Streams
+from streamlint.hazards.streams import Streams, created
 from streamlint.ordering.first_uses import FirstUses
-from streamlint.ordering.lanes import Lane
 from streamlint.ordering.race_judge import Race
 
 RULE = UseBeforeAllocation
@@ -29,10 +28,4 @@ def _finding(rule: UseBeforeAllocation, context: Context, race: Race) -> Finding
     allocated = Alloc(span_of(race.first), race.work.library, race.work.name, context=around)
     library = race.use.library or race.work.library
     use = Launch(span_of(race.second), library, race.use.name, context=context.surroundings(race.second.function, race.second_calls))
-    return rule.report(allocated, use, (*_made("that stream", race.lane), *_made("this stream", race.other)))
-
-
-def _made(which: str, lane: Lane) -> Iterator[Step]:
-    """Where a stream was made."""
-    for site in sorted(lane.made, key=span_of)[:1]:
-        yield Step(f"{which}: stream created here", span_of(site))
+    return rule.report(allocated, use, (*created("that stream", race.lane), *created("this stream", race.other)))

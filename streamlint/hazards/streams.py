@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.build_files import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
 from streamlint.facts.extensions import Extensions
 from streamlint.facts.functions import Function
@@ -14,6 +16,7 @@ from streamlint.ordering.at_rest import AtRest
 from streamlint.ordering.beside import DEEPEST, Beside
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
+from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.streams_in_scope import StreamsInScope
@@ -115,3 +118,9 @@ def lexical(function: Function) -> list[Function]:
     while found[-1].parent is not None and found[-1].parent.code.kind in ("function", "lambda"):
         found.append(found[-1].parent)
     return found
+
+
+def created(which: str, lane: Lane) -> Iterator[Step]:
+    """Where a stream was made."""
+    for site in sorted(lane.made, key=span_of)[:1]:
+        yield Step(f"{which}: stream created here", span_of(site))

@@ -165,8 +165,8 @@ def _row(effect: Effect) -> list[str]:
     waits = [f"{wait.scope.value}: {_WORDS[FACTS[wait.fact].strength]}" for wait in effect.waits]
     real = [wait for wait in effect.waits if FACTS[wait.fact].strength > Strength.NEVER]
     holds = [_LOCKS[lock.lock] for lock in effect.holds] if real else []
-    if real and effect.holds_on_null:
-        holds.append("on the null stream " + ", ".join(_LOCKS[lock.lock] for lock in effect.holds_on_null))
+    if real and effect.on_null.holds:
+        holds.append("on the null stream " + ", ".join(_LOCKS[lock.lock] for lock in effect.on_null.holds))
     return [
         f"`{effect.api}`" if " " not in effect.api else effect.api,
         f"`{effect.call}`",

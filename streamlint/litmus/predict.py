@@ -94,6 +94,47 @@ class _Holder:
 
 
 @dataclass
+class _Memory:
+    """What an allocation on the null stream has to catch up with."""
+
+    behind: str = ""  # the fact that says how surely it has to with blocking streams; empty: it has not
+    freed: set[str] = field(default_factory=set)  # the streams that have freed
+    spare: bool = False  # there is memory that the null stream may take as it is
+
+    def note(self, call: Call, is_waited_for: bool) -> None:
+        """Add a call; whether it is work of a blocking stream, or waits there, that the next allocation waits for."""
+        work, on_null = call.effect.work, call.on_null
+        synchronizes = call.call in ("streamSynchronize", "deviceSynchronize", "eventSynchronize")
+        if on_null and work not in (Work.NONE, Work.WAIT):
+            self.behind = self.behind and _PERHAPS_BEHIND
+        elif is_waited_for:
+            self.behind = _PERHAPS_BEHIND if self.spare else _BEHIND
+        if call.call == "freeOrdered" or (on_null and work is Work.FREE) or (synchronizes and self.freed):
+            self.spare = True
+        elif work is Work.ALLOC:
+            self.spare = False
+        if work is Work.FREE:
+            self.freed.add(call.clock)
+
+
+@dataclass
+class _Copies:
+    """The copies so far."""
+
+    peers: Clock = field(default_factory=dict)  # all between devices
+    engines: dict[Direction, Clock] = field(default_factory=dict)  # those of each direction
+    # Between devices through the host: those of each device's streams together, and each in their order.
+    staging: dict[int, Clock] = field(default_factory=dict)
+    staged: list[Clock] = field(default_factory=list)
+
+    def add_peer(self, device: int, clock: Clock) -> None:
+        """Add a copy between devices."""
+        for later in (self.peers, self.staging.setdefault(device, {})):
+            join(later, clock)
+        self.staged.append(dict(clock))
+
+
+@dataclass
 class _Run:
     program: Program
     decide: Decide
@@ -103,15 +144,8 @@ class _Run:
     events: dict[int, Clock] = field(default_factory=dict)
     gate: Stamp | None = None
     in_capture: bool = False
-    # The fact that says how surely an allocation on the null stream has to catch up with blocking streams; empty: it has not.
-    behind: str = ""
-    freed: set[str] = field(default_factory=set)  # the streams that have freed
-    spare: bool = False  # there is memory that the null stream may take as it is
-    peers: Clock = field(default_factory=dict)  # all copies between devices so far
-    engines: dict[Direction, Clock] = field(default_factory=dict)  # the copies of each direction so far
-    # The peer copies that went through the host so far: those of each device's streams together, and each in their order.
-    staging: dict[int, Clock] = field(default_factory=dict)
-    staged: list[Clock] = field(default_factory=list)
+    memory: _Memory = field(default_factory=_Memory)
+    copies: _Copies = field(default_factory=_Copies)
     origins: dict[int, int] = field(default_factory=dict)  # the device of each event's last record
 
     def outcome(self) -> Outcome:
@@ -214,18 +248,9 @@ class _Run:
 
     def _catch_up(self, call: Call) -> None:
         """Note what the null stream's next allocation has to catch up with, and what comes after it."""
-        work, on_null = call.effect.work, call.on_null
-        synchronizes = call.call in ("streamSynchronize", "deviceSynchronize", "eventSynchronize")
-        if on_null and work not in (Work.NONE, Work.WAIT):
-            self.behind = self.behind and _PERHAPS_BEHIND
-        elif call.clock in self.clocks.blocking and work in CAUGHT_UP_WITH and (work is not Work.WAIT or call.event in self.events):
-            self.behind = _PERHAPS_BEHIND if self.spare else _BEHIND
-        if call.call == "freeOrdered" or (on_null and work is Work.FREE) or (synchronizes and self.freed):
-            self.spare = True
-        elif work is Work.ALLOC:
-            self.spare = False
-        if work is Work.FREE:
-            self.freed.add(call.clock)
+        work = call.effect.work
+        is_blocking = call.clock in self.clocks.blocking and work in CAUGHT_UP_WITH
+        self.memory.note(call, is_blocking and (work is not Work.WAIT or call.event in self.events))
 
     def _run(self, index: int, call: Call, effect: Effect) -> Clock:
         stream = call.clock
@@ -236,7 +261,7 @@ class _Run:
             if self.decide("host-functions-are-serialised" if same else "host-functions-wait-across-devices", index):
                 self.clocks.of(stream)[self.gate.stream] = self.gate.tick
         direction = Direction.D2H if effect.work is Work.PEER and not self.program.access else effect.direction
-        engine = self.engines.setdefault(direction, {})
+        engine = self.copies.engines.setdefault(direction, {})
         if self._behind(engine) and self.decide("copies-of-a-direction-share-an-engine", index):
             join(self.clocks.of(stream), engine)
         self.clocks.issue(stream, effect.work)
@@ -244,9 +269,7 @@ class _Run:
         if direction in (Direction.H2D, Direction.D2H):
             join(engine, clock)
         if effect.work is Work.PEER:
-            for later in (self.peers, self.staging.setdefault(call.device, {})):
-                join(later, clock)
-            self.staged.append(dict(clock))
+            self.copies.add_peer(call.device, clock)
         before = {**clock, stream: clock[stream] - 1}
         if not self._behind(clock) and leaves_a_mark(call):
             self.words.add(f"d{index}")
@@ -260,9 +283,9 @@ class _Run:
         if self.program.access:
             return
         if self.decide("peer-copies-without-access-serialise", -1):
-            join(mine, self.staging.get(call.device, {}))
-        if len(self.staged) >= _STAGES and self.decide("peer-copies-take-turns-in-two-stages", index):
-            join(mine, self.staged[-_STAGES])
+            join(mine, self.copies.staging.get(call.device, {}))
+        if len(self.copies.staged) >= _STAGES and self.decide("peer-copies-take-turns-in-two-stages", index):
+            join(mine, self.copies.staged[-_STAGES])
 
     def _awaited(self, scope: Scope, call: Call, before: Clock) -> Clock:
         if scope is Scope.BEFORE:
@@ -277,7 +300,7 @@ class _Run:
             return self.clocks.device_work()
         clock = self.clocks.device_work(stream for stream in self.clocks.streams if device_of(stream) == call.device)
         if self.decide("peer-copy-is-work-of-both-devices", -1):
-            join(clock, self.peers)
+            join(clock, self.copies.peers)
         return clock
 
     # --- locks ------------------------------------------------------------------------------------------------------------------------
@@ -317,14 +340,14 @@ class _Run:
     def _takes_alone(self, call: Call) -> tuple[Locks, ...]:
         """The locks that a call takes where there is one device."""
         effect = call.effect
-        if self.behind and effect.work is Work.ALLOC and call.clock == NULL:
-            return (Locks(Lock.CONTEXT, self.behind),)
-        if call.call == "streamSynchronize" and call.clock in self.freed & self.clocks.blocking:
+        if self.memory.behind and effect.work is Work.ALLOC and call.clock == NULL:
+            return (Locks(Lock.CONTEXT, self.memory.behind),)
+        if call.call == "streamSynchronize" and call.clock in self.memory.freed & self.clocks.blocking:
             return (Locks(Lock.CONTEXT, "synchronize-after-free-takes-a-lock"),)
-        return effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
+        return effect.on_null.takes if effect.on_null.takes and call.clock == NULL else effect.takes
 
     def _keeps(self, index: int, call: Call, effect: Effect) -> set[str]:
-        claims = effect.holds_on_null if call.clock == NULL and effect.stream == "own" else effect.holds
+        claims = effect.on_null.holds if call.clock == NULL and effect.stream == "own" else effect.holds
         return {_name(claim.lock, call) for claim in claims if self.decide(claim.fact, index)}
 
 

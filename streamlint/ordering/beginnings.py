@@ -15,10 +15,10 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Row, Selector
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
-from streamlint.ordering.parameters import PARTS
+from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
@@ -63,6 +63,7 @@ class Beginnings:
         self.currents = currents
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
+        self.parameters = Parameters(transfer, places)
         self.graphs = transfer.one_of(GraphMemory, transfer, places)
         self._tensors: dict[Function, bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
@@ -102,8 +103,13 @@ class Beginnings:
         others = [*self._on(shared), *self._stepping(function), *self._replaying(shared)]
         for holder, one in self._cast(shared):
             self.casts.setdefault((holder, one), set()).add(function)
+        listed = self.parameters.written(function)
+        others += listed
         if any(work.moves for _, _, work in chosen):
             others += self._running(shared)
+        if modules := dict.fromkeys(module for those in listed.values() for module in those):
+            alike = self.sharing.with_any(modules)
+            others += [each for each in (*self._on(alike), *self._running(alike)) if each[-1].runs]
         found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
         partners = {function, *(each[0] for each in others)}
         for begun, those in ((chosen, partners), (others, {function})):
@@ -120,14 +126,9 @@ class Beginnings:
         registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
         for caller in registering:
             yield from self._stepping(caller, max(depth, 1))
-        asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
+        asks = depth > 0 or not self.parameters.listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
-
-    @cached_property
-    def _listing(self) -> frozenset[str]:
-        """The names of the methods that give the parameters of modules."""
-        return self.transfer.names({"view"}, _lists)
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -157,6 +158,12 @@ class Beginnings:
         """The calls that run modules which are attributes: by the names of those."""
         made = ((function, function.definitions[register]) for function, register in held)
         names = dict.fromkeys(function.text(one[4]) for function, one in made if one is not None and one[0] == op.ATTR)
+        names |= {
+            function.text(use[3]): None
+            for function, register in held
+            for use in function.uses[register]
+            if use[0] == op.SET_ATTR and use[4] == register
+        }
         for name in names:
             units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
             for function in (each for unit in units if len(units) <= _MOST_FILES for each in unit.functions):
@@ -417,11 +424,6 @@ def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
 def _is_given(function: Function, one: Instruction) -> bool:
     """Whether a function gives back what a call gives, or that on one of several ways."""
     return op.DEFINES[one[0]] and any(use[0] in (op.RETURN, op.PHI) for use in function.uses.get(one[2], ()))
-
-
-def _lists(row: Row) -> bool:
-    """Whether a method gives the parameters of a module."""
-    return row.get("part") in PARTS
 
 
 def _is_member(key: Key) -> bool:

@@ -28,6 +28,10 @@ class Bound(NamedTuple):
 class BoundHandles(Handles):
     """The streams of handles."""
 
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        super().__init__(transfer, places)
+        self._elsewhere: dict[tuple[Function, int], Bound | None] = {}
+
     def before(self, function: Function, one: Instruction, handle: int) -> int | None:
         """The register of the stream that a handle was given last, on the way to an instruction in its function."""
         calls = {call.instruction: call for call in self._binds if call.function is function}
@@ -42,6 +46,12 @@ class BoundHandles(Handles):
 
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""
+        key = (function, handle)
+        if key not in self._elsewhere:
+            self._elsewhere[key] = self._find_elsewhere(function, handle)
+        return self._elsewhere[key]
+
+    def _find_elsewhere(self, function: Function, handle: int) -> Bound | None:
         found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]
         known = {(bound.function, bound.register) for bound in found}
         found += [bound for bound in self._of_getter(function, handle) if (bound.function, bound.register) not in known]

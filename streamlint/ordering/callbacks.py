@@ -107,6 +107,8 @@ class Callbacks:
             edges = self.reach.edges(function).get(one, ())
             if any(isinstance(value, ModuleObject) for value in self.transfer.values(function, one[3])):
                 return False
+            if function.is_cpp and self._is_abstract(function, one):
+                return True
             return not any(edge.callee.code.name == function.text(one[4]) for edge in edges)
         if one[0] != op.CALL:
             return False
@@ -114,6 +116,12 @@ class Callbacks:
         if called is None or called[0] in (op.PARAM, op.DEREF, op.ITEM, op.LOAD, op.COPY):
             return called is None or called[0] != op.LOAD or function.is_cpp
         return called[0] == op.ATTR and function.is_cpp
+
+    def _is_abstract(self, function: Function, one: Instruction) -> bool:
+        """Whether a method is called by a class that declares it alone: what it does is the affair of the object that was handed over."""
+        name, lookup = function.text(one[4]), self.facts.hierarchy.lookup
+        held = [value for value in self.transfer.values(function, one[3]) if isinstance(value, Instance) and not value.exact]
+        return bool(held) and all(lookup(value.definition, name) is None for value in held)
 
     # --- what they do
 

@@ -357,6 +357,8 @@ class Choices:
                     is_theirs = each.kind == PARAMETER and call.function is not function  # of which no caller here knows
                     kind, place = (HELD, None) if is_theirs else (HELD if each.kind == NULL else each.kind, each.place)
                     yield each._replace(kind=kind, place=place, at=here, calls=())
+        elif work.operand < 0:
+            yield Choice(NULL, OMITTED, here)
         elif self.handles.is_made_in_view(function, work.operand):
             yield Choice(NULL, HANDLE, here)
         else:

@@ -149,8 +149,8 @@ class Conditions:
             if any(isinstance(word, str) and word.partition(":")[0] == "cuda" for word in words):
                 return function.text(one[3]) == "=="
         if one[0] == op.INVOKE and function.text(one[4]) in self._asking:
-            rows = (call.row for call in self.transfer.libraries(function, one))
-            return True if any(row is not None and row.get("asks_for_cuda") for row in rows) else None
+            answers = (call.row.get("asks_for_cuda") for call in self.transfer.libraries(function, one) if call.row is not None)
+            return next((bool(answer) for answer in answers if answer is not None), None)
         return None
 
     def given(self, frame: Frame) -> tuple[object, ...]:
@@ -308,4 +308,4 @@ def _compares_parameter(function: Function, one: Instruction) -> bool:
 
 
 def _asks_for_cuda(row: Row) -> bool:
-    return bool(row.get("asks_for_cuda"))
+    return row.get("asks_for_cuda") is not None

@@ -48,7 +48,7 @@ def _goes_over_all(function: Function, loop: Loop, key: object) -> bool:
     one = function.definitions[register] if isinstance(register, int) and 0 <= register < len(function.definitions) else None
     if one is None or function.homes[one][0] not in loop.body:
         return False
-    if one[0] == op.UNPACK and one[6] == op.NONE:
+    while one is not None and one[0] == op.UNPACK and one[6] == op.NONE:
         one = function.definitions[one[3]]
     if one is not None and one[0] == op.PHI:
         return function.homes[one][0] == loop.header and _counts_from_zero(function, loop, one)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncopied
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -104,7 +105,7 @@ class ExportedEvents:
 
     def _made(self, function: Function, register: int, calls: tuple[Site, ...], depth: int) -> Iterator[Made]:
         """Where an event is made that a register holds, by functions that let go of it when they end."""
-        one = self._origin(function, register)
+        one = uncopied(function, register)
         if one is None or depth > _DEEPEST or self._escapes(function, one[2], 0):
             return
         if one[0] == op.PARAM:
@@ -116,12 +117,6 @@ class ExportedEvents:
             site = self._maker(function, one, 0)
             if site is not None:
                 yield Made(function, site, one, calls)
-
-    def _origin(self, function: Function, register: int) -> Instruction | None:
-        one = function.definitions[register] if register >= 0 else None
-        while one is not None and one[0] == op.COPY:
-            one = function.definitions[one[3]]
-        return one
 
     def _callee(self, function: Function, call: Instruction) -> Function | None:
         """The one function of the program that a call runs."""
@@ -150,7 +145,7 @@ class ExportedEvents:
         built = function.definitions[register] if part != op.NONE and register >= 0 else None
         if part != op.NONE:
             register = built[4 + part] if built is not None and built[0] == op.BUILD and 4 + part < len(built) else op.NONE
-        return self._origin(function, register)
+        return uncopied(function, register)
 
     def _escapes(self, function: Function, register: int, depth: int, returned: bool = False) -> bool:
         """Whether something else than names of a function may hold what a register does. ``returned``: it may be returned."""
@@ -230,7 +225,7 @@ class ExportedEvents:
 
     def _holder(self, function: Function, register: int, site: Site) -> Given | int:
         """What is put into an object: it goes with that, if the function has made it; else it is kept."""
-        one = self._origin(function, register)
+        one = uncopied(function, register)
         is_own = one is not None and one[0] in (op.BUILD, op.DICT, op.CALL)
         return register if is_own else Given(site, KEPT)
 

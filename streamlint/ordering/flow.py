@@ -93,7 +93,7 @@ class Flow:
 
     def moved(self, tracked: Iterable[Tracked], sources: Iterable[Place], target: Place, keys: tuple[Key, ...] = ()) -> Iterator[Tracked]:
         """What is behind some places, behind another one; ``keys`` lead from the sources to where that is."""
-        sources = tuple(source.behind(*keys) for source in sources)
+        sources = tuple(source.behind(*keys) for source in sources) if keys else tuple(sources)
         for held in tracked:
             for source in sources:
                 rest = rest_behind(source, held.place)

@@ -126,10 +126,11 @@ class GivenWork:
                 held = [register for register in op.reads(one) if register >= 0 and self._holds(each, register, made)]
                 if not held:
                     continue
-                waits = [action.stream.register for action in self.transfer.of(each, one) if isinstance(action, Waited)]
+                actions = list(self.transfer.of(each, one))
+                waits = [action.stream.register for action in actions if isinstance(action, Waited)]
                 if one[0] in _GIVING or not set(held).isdisjoint(waits):
                     return True
-                if not self.transfer.libraries(each, one) and not self.transfer.edges(each, one):
+                if not (actions or self.transfer.libraries(each, one) or self.transfer.edges(each, one)):
                     return True
         return False
 
@@ -164,6 +165,8 @@ class GivenWork:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             more = one[3:] if one is not None and one[0] == op.PHI else self.transfer.shared(function, each)
+            if one is not None and function.invokes(one, "same-elements"):
+                more = (*more, one[3])  # the same memory, or another one that work on the current stream fills
             root = self.places.of(function, each).root
             whole = (int(str(root[1])),) if root[0] == "register" else ()
             found += [other for other in dict.fromkeys((*more, *whole)) if other >= 0 and other not in found]

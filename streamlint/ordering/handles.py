@@ -24,12 +24,13 @@ class Handles:
         self.places = places
 
     def bindings(self, function: Function, register: int) -> Iterator[ModelledCall]:
-        """The calls that may give a handle a stream."""
+        """The calls that may give a handle a stream; of a library without handles those that give it one for all its calls."""
         made, name = self._made(function, register), self._variable(function, register)
         for call in self._binds:
-            other = call.one("handle")
-            if other is None:
-                yield call
+            other, is_of_all = call.one("handle"), call.row.get("handle") is None
+            if other is None or is_of_all or register < 0:
+                if is_of_all == (register < 0):
+                    yield call
                 continue
             others, theirs = self._made(call.function, other), self._variable(call.function, other)
             if made & others if made and others else self._is_alike(call.function is function, bool(made), name, theirs):

@@ -9,7 +9,7 @@ from streamlint.facts.constructions import is_constructor, is_destructor
 from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,7 +18,9 @@ from streamlint.ordering.places import Place, Places, cell_of, is_object
 from streamlint.ordering.streams_in_scope import StreamsInScope
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import conditions
 
+_KEEPING = (op.SET_NAME, op.SET_ATTR)
 _ORDERING = frozenset({"wait", "record", "synchronize", "set_stream", "scope", "destroy", "query", "record_use"})
 
 
@@ -47,6 +49,7 @@ class KeptStreams:
                 yield from self._reported(name, Site(unit.body, one), unit.functions, self.places.of_name(unit.body, name), None)
         for function in unit.functions:
             yield from self._in_statics(function)
+            yield from self._filled(function)
             if is_constructor(function) and function.owner is not None:
                 yield from self._in_members(function, function.owner)
 
@@ -56,10 +59,40 @@ class KeptStreams:
                 made = function.definitions[register]
                 assert made is not None
                 stored = [one for one in function.by_opcode[op.STORE] if one[3] == register]
-                place = cell_of(function, stored[0][2]) if stored else self.places.of(function, register)
+                place = cell_of(function, stored[0][2]) if stored else self.places.of(function, _unwrapped(function, register))
                 named = [function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == register]
                 name = str(place.root[1]) if stored else next(iter(named), "")
                 yield from self._reported(name, Site(function, made), function.below, place, made)
+
+    def _filled(self, function: Function) -> Iterator[Kept]:
+        """What a function gives the current stream where it finds it empty: a static variable, a global, a member."""
+        for phi in function.by_opcode[op.PHI] if function.code.statics and function.code.kind != "module" else ():
+            held = [each for each in phi[3:] if each in function.code.statics]
+            for each in (register for register in phi[3:] if held and self._is_current(function, register)):
+                made = function.definitions[each]
+                if made is not None and self._is_found_empty(function, made, {self.places.of(function, one) for one in held}):
+                    name = next((function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == each), "")
+                    yield from self._reported(name, Site(function, made), [function], self.places.of(function, phi[2]), made)
+        for one in (each for opcode in _KEEPING for each in function.by_opcode[opcode]):
+            for place, register in self.places.assigned(function, one):
+                owner = function.owner if place.root == ("parameter", 0) and len(place.path) == 1 else None
+                if not (place.root[0] == "global" and not place.path) and (owner is None or not self._outlives(owner, 0)):
+                    continue
+                if self._is_current(function, register) and self._is_found_empty(function, one, {place}):
+                    functions = _plain_methods(owner) if owner is not None else function.unit.functions
+                    name = str(place.path[-1] if owner is not None else place.root[2])
+                    yield from self._reported(name, Site(function, one), functions, place, None)
+
+    def _is_found_empty(self, function: Function, one: Instruction, places: set[Place]) -> bool:
+        """Whether an instruction stands behind a test that one of some places holds nothing."""
+        for condition, holds in conditions(function, function.blocks[one]):
+            asked = function.definitions[condition]
+            if asked is not None and asked[0] == op.COMPARE and function.text(asked[3]) in ("==", "!="):
+                is_null = any(isinstance(value, Constant) and not value.value for value in self.facts.values(function, asked[5]).values)
+                holds, condition = (function.text(asked[3]) == "!=") == holds, asked[4] if is_null else op.NONE
+            if not holds and condition >= 0 and self.places.of(function, condition) in places:
+                return True
+        return False
 
     def _in_members(self, constructor: Function, owner: ClassInfo) -> Iterator[Kept]:
         for field in owner.ir.fields:
@@ -95,7 +128,8 @@ class KeptStreams:
             if function.code.kind in ("module", "class"):
                 continue
             for one in function.code.instructions():
-                if made is None and not is_constructor(function) and self._is_assigned(function, one, place):
+                is_own = made is not None or one is read.instruction or is_constructor(function)
+                if not is_own and self._is_assigned(function, one, place):
                     return
                 if self._puts_work(function, one, place):
                     uses.append(Site(function, one))

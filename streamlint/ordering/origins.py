@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
 from streamlint.facts.language import GOING_ROUND
 from streamlint.facts.objects import Container, External, Instance, Object, Site
@@ -13,6 +12,7 @@ from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place
+from streamlint.ordering.rotation import called, passed_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
@@ -20,7 +20,6 @@ EACH = "each"
 """The key of an element of a container that is not distinguished from the others."""
 YIELDED = "yielded"
 """The key of what an iterator has given last."""
-_SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 _DEEPEST = 8
 
 
@@ -45,7 +44,7 @@ class Origins:
             key = function.text(one[4]) if one[0] == op.ATTR else self.places.element(function, one[4])
             yield from self.of(function, one[3], (key, *path), depth - 1)
         elif one[0] == op.CALL:
-            name, given = _called(function, one)
+            name, given = called(function, one)
             if name == "next" and given and self._goes_round(function, given[0], (), depth):
                 yield from (place.behind(ANY, *path) for place in self.places.names(function, given[0]))
         elif one[0] == op.NEXT:
@@ -63,8 +62,8 @@ class Origins:
     def _goes_round(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> bool:
         """Whether an iterator gives again what it has given, at the keys that lead into its elements."""
         for maker, one in self.makers(function, register) if depth else ():
-            name, given = _called(maker, one) if one[0] == op.CALL else ("", [])
-            inside = _passed_on(name, given, path)
+            name, given = called(maker, one) if one[0] == op.CALL else ("", [])
+            inside = passed_on(name, given, path)
             if inside is not None:
                 return self._goes_round(maker, *inside, depth - 1)
             if any(isinstance(each, External) and each.name in GOING_ROUND for each in self.facts.callees(maker, one)):
@@ -75,8 +74,8 @@ class Origins:
         if depth == 0:
             return
         one = function.definitions[register] if register >= 0 else None
-        name, given = _called(function, one) if one is not None and one[0] == op.CALL else ("", [])
-        inside = _passed_on(name, given, path)
+        name, given = called(function, one) if one is not None and one[0] == op.CALL else ("", [])
+        inside = passed_on(name, given, path)
         if inside is not None:
             yield from self._elements(function, *inside, depth - 1)
         else:
@@ -200,21 +199,6 @@ class Origins:
     def blocks(self, function: Function, one: Instruction) -> bool:
         """Whether a call waits for another thread, which may tell it that work is done."""
         return one[0] in (op.CALL, op.INVOKE) and any(call.row.effect == "block" for call in self.transfer.modelled(function, one))
-
-
-def _called(function: Function, one: Instruction) -> tuple[str, list[int]]:
-    """The name that a call calls, and its arguments."""
-    return function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
-
-
-def _passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
-    """The argument of a call whose elements it passes on, with the keys that lead into those."""
-    index = path[0].key if path and isinstance(path[0], Element) else None
-    if name.rpartition(".")[2] in ZIPPING and isinstance(index, int) and index < len(given):
-        return given[index], path[1:]
-    if name == "enumerate" and index == 1 and given:
-        return given[0], path[1:]
-    return (given[0], path) if name in _SAME and given else None
 
 
 def _own_stores(function: Function, one: Instruction) -> Iterable[Store]:

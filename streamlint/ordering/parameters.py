@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -10,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
 
 ELEMENTS, KEYS, VALUES, FIRST = "elements", "keys", "values", "first"
 """What is asked of a container: what a loop over it gives, its keys, its values, or the first of each pair."""
@@ -38,11 +40,34 @@ class Parameters:
 
     def owners(self, function: Function, register: int) -> Iterator[Place]:
         """The places, as a function has them, of the modules of which a value is a parameter, or a container of parameters."""
-        for other, owner in self._found(_Asked(function, register)):
+        for other, owner in self.modules(function, register):
             if other is function:
                 yield from self.places.names(function, owner)
             else:
                 yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
+
+    def modules(self, function: Function, register: int) -> Iterator[tuple[Function, int]]:
+        """The registers of the modules of which a value is a parameter, or a container of parameters."""
+        return self._found(_Asked(function, register))
+
+    @cached_property
+    def listing(self) -> frozenset[str]:
+        """The names of the methods that give the parameters of modules."""
+        return self.transfer.names({"view"}, lambda row: row.get("part") in PARTS)
+
+    def written(self, function: Function) -> dict[tuple[Function, Instruction, Worked], list[tuple[Function, int]]]:
+        """The work of a function that writes parameters which it asks modules for, or makes what it gives them, each with the modules: no
+        register shares the memory of these."""
+        found: dict[tuple[Function, Instruction, Worked], list[tuple[Function, int]]] = {}
+        for one in function.code.instructions() if not self.listing.isdisjoint(function.called_names) else ():
+            gives = one[0] == op.SET_ATTR and function.text(one[3]) in self.transfer.view_names
+            made = (function.definitions[one[4]] if gives and one[4] >= 0 else None) or one
+            for work in self.transfer.works(function, made):
+                written = [one[2]] if gives else [register for register in work.writes if register >= 0]
+                shared = (each for register in written for each in self.transfer.shared(function, register))
+                if modules := [module for each in shared for module in self.modules(function, each)]:
+                    found[function, made, work] = modules
+        return found
 
     def _names(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a value in a function, those among them that it is given there."""

@@ -11,6 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering import rotation
 from streamlint.ordering.copy_streams import CopyStreams
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.on_device import may_be_there
@@ -69,7 +70,8 @@ class Pending(CopyStreams):
         """The memory of a copy, by all its names."""
         for register in self.transfer.shared(function, target):
             kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), TENSOR)
-            for place in (*self.places.names(function, register), *self._given_back(function, register)):
+            taken = rotation.elements(self.places, function, register)
+            for place in (*self.places.names(function, register), *taken, *self._given_back(function, register)):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
                 yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
@@ -149,7 +151,8 @@ class Pending(CopyStreams):
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
         """The places of an event that is recorded: also those where it was put before."""
         held = self._places_of(function, register) if function.is_cpp else []
-        return (*self.places.names(function, register), *held, *self._put_away(function, register, (), 3))
+        taken = rotation.elements(self.places, function, register)
+        return (*self.places.names(function, register), *held, *taken, *self._put_away(function, register, (), 3))
 
     def _put_away(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
         """Where a function puts what a register holds, alone or in tuples, lists and dicts."""

@@ -62,8 +62,8 @@ class Place(NamedTuple):
 
     def behind(self, *keys: Key) -> Place:
         """A place that keys lead to from here."""
-        path = self.path
-        for key in keys:
+        path = self.path if POINTEE in keys else self.path + keys
+        for key in keys if POINTEE in keys else ():
             path = path[:-1] if key == POINTEE and path and path[-1] == ADDRESS else (*path, key)
         return Place(self.root, path[:MOST_KEYS])
 
@@ -110,11 +110,11 @@ def is_around(root: Root, function: Function) -> bool:
 
 def rest_behind(outer: Place, inner: Place) -> tuple[Key, ...] | None:
     """The keys that lead from one place to another; None where the second is not behind the first."""
-    if outer.root != inner.root or len(outer.path) > len(inner.path):
+    length = len(outer.path)
+    if outer.root != inner.root or length > len(inner.path):
         return None
-    if not all(map(meets, outer.path, inner.path)):
-        return None
-    return inner.path[len(outer.path) :]
+    rest = inner.path[length:]
+    return rest if not length or inner.path[:length] == outer.path or all(map(meets, outer.path, inner.path)) else None
 
 
 def meets(first: Key, second: Key) -> bool:

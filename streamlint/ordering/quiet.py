@@ -160,7 +160,7 @@ class Quiet:
             number = waiting.pop()
             if number in blocks:
                 continue
-            whole = self._of_block(function, number)
+            whole = self.whole(function, number)
             if whole is None or self._decides(function, number):
                 return None
             blocks.add(number)
@@ -198,7 +198,8 @@ class Quiet:
         end = function.code.blocks[block][-1]
         return end[0] == op.BRANCH and self.walk.says_more(function, asked_by(function, end))
 
-    def _of_block(self, function: Function, block: int) -> Touch | None:
+    def whole(self, function: Function, block: int) -> Touch | None:
+        """All that the instructions of a block touch; None if one may mean something else."""
         key = function, block
         if key not in self._whole:
             found: Touch | None = NOTHING

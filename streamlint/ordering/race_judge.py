@@ -22,6 +22,7 @@ from streamlint.ordering.places import Place, register_place, rest_behind
 from streamlint.ordering.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.race_callers import RaceCallers
 from streamlint.ordering.race_orders import LEFT
+from streamlint.ordering.same_members import SameMembers
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
@@ -79,6 +80,7 @@ class RaceJudge(RaceCallers):
         self.modules = ModuleMemory(transfer, self.places)
         self.given = GivenWork(transfer, self.places, self.lanes)
         self.training = Training(transfer, self.places, self.modules)
+        self.same_members = SameMembers(transfer, self.places)
         self._found: dict[Site, Race] = {}
         self._ways: dict[Site, dict[tuple[Site, ...], None]] = {}  # by second piece of work: the calls that lead to it
         self._hands_over: dict[Unit, bool] = {}
@@ -152,8 +154,9 @@ class RaceJudge(RaceCallers):
         return any(map(_is_collective, self.transfer.modelled(function, one)))
 
     def raised(self, state: State, call: Instruction) -> State:
-        """A gradient that a caller has given is one of the module whose parameter it is."""
-        tracked = self.training.named(state.frame.function, state.tracked)
+        """A gradient that a caller has given is one of the module whose parameter it is; members of an object may hold one value."""
+        function = state.frame.function
+        tracked = self.training.named(function, state.tracked) | set(self.same_members.beside(function, state.tracked))
         return state._replace(tracked=state.tracked | tracked) if tracked else state
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
@@ -296,10 +299,11 @@ class RaceJudge(RaceCallers):
         return not is_not_inherited(self.currents, state.frame, one, work.stream)
 
     def _is_on_device(self, function: Function, work: Worked, use: Use, lane: Lane) -> bool:
-        """Whether either piece of work shows that the memory is on a device."""
-        if self._is_evident or use.moves or (self._work.assumed and not work.assumed and work.library == "torch"):
+        """Whether either piece of work shows that the memory is on a device; a move to one does not say that it was written there."""
+        if self._is_evident or (use.moves and not self._writes) or (self._work.assumed and not work.assumed and work.library == "torch"):
             return True
-        return any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in (*use.writes, *use.reads))
+        used = (*use.writes, *use.reads, *((*work.writes, *work.reads) if use.runs else ()))
+        return any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used)
 
     def _is_own_affair(self, function: Function, one: Instruction) -> bool:
         """Whether an unknown call is a method of an object, or unknown callers give what is called and nobody wants its result: a log."""

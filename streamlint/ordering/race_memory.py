@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering import rotation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.parts import fits, sum_of
@@ -51,7 +52,7 @@ class RaceMemory(Repeated):
     def _names_of(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
         one = function.definitions[register] if register >= 0 else None
-        yield from self.places.names(function, register)
+        yield from (*self.places.names(function, register), *rotation.elements(self.places, function, register))
         if one is not None and one[0] in (op.CALL, op.INVOKE) and not function.is_cpp:
             yield from self._given_back(function, one)
         if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):

@@ -71,7 +71,7 @@ class RaceOrders(RaceMemory):
             Tracked(EVENT, place.behind(ANY) if action.inside else place)
             for action in self.transfer.of(function, one)
             if isinstance(action, Recorded)
-            for place in self.places.names(function, action.event)
+            for place in (*self.places.names(function, action.event), *rotation.elements(self.places, function, action.event))
         )
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:

@@ -62,7 +62,15 @@ class Repeated(Walk):
         if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
-        return self._writes_again(state, one, loop)
+        return self._writes_again(state, one, loop) or (loop is not None and self._reads_last(state, one, loop))
+
+    def _reads_last(self, state: State, one: Instruction, loop: Loop) -> bool:
+        """Whether work reads what the round before has written, by the name that this round has for it: ``levels[i - 1]``."""
+        function = state.frame.function
+        used = (*self._work.reads, *self._work.writes)
+        places = (place for register in used for place in self.places.names(function, register))
+        read = {place for place in places if place.path and not (rotation.stays(place, function, loop) or rotation.goes_round(place))}
+        return any(held.kind == BUFFER and held.place in read for held in state.tracked)
 
     def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
         """Whether work writes memory that is tracked in each round, no other part of it; in another call, also whether it reads it."""
@@ -115,10 +123,13 @@ class Repeated(Walk):
                 asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
                 after = after._replace(decided=after.decided | asked)
                 if any(_is_slot(held) for held in after.tracked):
-                    tracked = self._alternation.next_round(function, loop, after.tracked)
-                    kept = tracked & after.tracked
-                    after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
+                    after = after._replace(tracked=frozenset(self._in_next_round(function, loop, after.tracked)))
             yield after
+
+    def _in_next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        for held in tracked:
+            for each in self._alternation.next_round(function, loop, frozenset({held})):
+                yield each if each == held else each._replace(place=rotation.ahead(each.place))
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """What indices have named before a loop goes on is what they named in an earlier round."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from streamlint.facts.containers import ZIPPING
 from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.places import Element, Key, Place
+from streamlint.ordering.places import Element, Key, Place, Places
 from streamlint.transfer.modelled import operands_of
+from streamlint.waits.operands import argument_registers
 from streamlint.waits.questions import alike
 
 EARLIER = "elsewhere"
@@ -18,6 +20,7 @@ EARLIER = "elsewhere"
 NEXT = "next"
 """Begins the key of an element that an index names in the round which begins."""
 _PARTS = {op.ATTR: 3, op.COPY: 3, op.DEREF: 3, op.CAST: 4, op.ENTER: 3}
+_SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 _DEEPEST = 8
 
 
@@ -36,26 +39,49 @@ def turning(function: Function, register: int) -> Loop | None:
 
 
 def gone_through(function: Function, register: int) -> int:
-    """The register of the container whose elements a loop goes through, if a register holds the one of a round: also by ``enumerate``, or
-    by an index that counts."""
+    """The register of the container whose elements a loop goes through, if a register holds the one of a round: also by ``enumerate`` and
+    ``zip``, by the values of a dictionary, or by an index that counts."""
     one = function.definitions[register] if register >= 0 else None
     if one is not None and one[0] == op.ITEM and _is_of_round(function, one[4]):
         return one[3]
-    index = 0
-    if one is not None and one[0] == op.UNPACK:
-        index, one = one[4], function.definitions[one[3]]
+    path: tuple[Key, ...] = ()
+    while one is not None and one[0] == op.UNPACK and one[6] == op.NONE:
+        path, one = (Element(one[4]), *path), function.definitions[one[3]]
     iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
-    return _paired(function, iterator[3], index) if iterator is not None and iterator[0] == op.ITER else op.NONE
+    return _paired(function, iterator[3], path) if iterator is not None and iterator[0] == op.ITER else op.NONE
 
 
-def _paired(function: Function, register: int, index: int) -> int:
-    """The register of what a loop goes through by a register, where it takes one of what ``enumerate`` or ``zip`` give."""
+def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
+    """The register of the container that a loop goes through by a register, where it takes parts of what functions give of its elements."""
     made = function.definitions[register]
-    name = function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
-    if made is None or name not in ("enumerate", "zip"):
-        return register
-    place = 5 if name == "enumerate" else 5 + index
-    return made[place] if place < len(made) and (index == 1 or name == "zip") else op.NONE
+    if made is not None and made[0] == op.CALL and (inside := passed_on(*called(function, made), path)) is not None:
+        return _paired(function, *inside)
+    name = function.text(made[4]) if made is not None and made[0] == op.INVOKE else ""
+    if made is not None and name in ("values", "items"):
+        return made[3] if path == ((Element(1),) if name == "items" else ()) else op.NONE
+    return op.NONE if path else register
+
+
+def called(function: Function, one: Instruction) -> tuple[str, list[int]]:
+    """The name that a call calls, and its arguments."""
+    return function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
+
+
+def passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
+    """The argument of a call whose elements it passes on, with the keys that lead into those."""
+    index = path[0].key if path and isinstance(path[0], Element) else None
+    if name.rpartition(".")[2] in ZIPPING and isinstance(index, int) and index < len(given):
+        return given[index], path[1:]
+    if name == "enumerate" and index == 1 and given:
+        return given[0], path[1:]
+    return (given[0], path) if name in _SAME and given else None
+
+
+def elements(places: Places, function: Function, register: int) -> Iterator[Place]:
+    """The names of an element that a loop takes from a container in each round, by the container: its index is what the round takes."""
+    container, one = gone_through(function, register), function.definitions[register] if register >= 0 else None
+    if container >= 0 and one is not None and one[0] in (op.NEXT, op.UNPACK):
+        yield from (place.behind(Element((one[2],))) for place in places.names(function, container))
 
 
 def _is_of_round(function: Function, index: int) -> bool:
@@ -114,6 +140,15 @@ def ahead(place: Place) -> Place:
 def comes_again(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
     index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+    return _is_remainder(index)
+
+
+def goes_round(place: Place) -> bool:
+    """Whether rounds come back to an element of a place: ``ring[(i + 1) % n]``."""
+    return any(isinstance(key, Element) and _is_remainder(key.key) for key in place.path)
+
+
+def _is_remainder(index: object) -> bool:
     return isinstance(index, tuple) and len(index) > 1 and index[0] == op.BINARY and index[1] in ("%", "&")
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from streamlint.facts.assertions import Assertions
 from streamlint.facts.cpp_templates import Meant
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import DeviceValue, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Models
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.decided import Decided, Link, stores_of
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.questions import conditions
 
 _WORDS = {"cuda-device": "device", "cpu-device": "host"}
 """Where memory is that constants of devices name."""
@@ -24,8 +23,8 @@ class Spaces(Decided):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.asking = self.facts.cpp_models.gathered(_asking)
-        self._asserting = self.facts.cpp_models.gathered(_asserting)
+        self._assertions_of = Assertions(self.facts.cpp_models)
+        self.asking = self._assertions_of.names.asking
         self._asserted: dict[Function, dict[object, str]] = {}
 
     def space(self, link: Link, register: int, depth: int = 0) -> str:
@@ -96,32 +95,15 @@ class Spaces(Decided):
             self._asserted[function] = self._assertions(function) if function.is_cpp else {}
         return self._asserted[function].get(_place(function, register), "")
 
-    def _is_assertion(self, function: Function, one: Instruction) -> bool:
-        """Whether a call is one of a macro or function that asserts its argument."""
-        called = function.definitions[one[3]] if len(one) > 5 else None
-        return called is not None and called[0] == op.NAME and function.text(called[3]) in self._asserting
-
     def _assertions(self, function: Function) -> dict[object, str]:
-        """What it asserts on each way: not what one arm asserts, nor a place that is said to be both, or is set again."""
+        """By the place of what it asserts: not one that is said to be both, or is set again."""
         found: dict[object, str] = {}
         both: set[object] = set()
-        for one in function.by_opcode[op.CALL]:
-            if not self._is_assertion(function, one) or any(True for _ in conditions(function, function.blocks[one])):
-                continue
-            asked = function.definitions[one[5]] if one[5] >= 0 else None
-            shows = self.asking.get(function.text(asked[4])) if asked is not None and asked[0] == op.INVOKE else None
-            if asked is not None and shows is not None:
-                place, space = _place(function, self._behind_device(function, asked[3])), "device" if shows else "host"
-                if found.setdefault(place, space) != space or _is_set(function, place):
-                    both.add(place)
+        for register, space in self._assertions_of.of(function).items():
+            place = _place(function, register)
+            if found.setdefault(place, space) != space or _is_set(function, place):
+                both.add(place)
         return {place: space for place, space in found.items() if place not in both}
-
-    def _behind_device(self, function: Function, register: int) -> int:
-        """A tensor behind ``x.device()``."""
-        one = function.definitions[register] if register >= 0 else None
-        calls = self.transfer.modelled(function, one) if one is not None and one[0] == op.INVOKE else ()
-        is_device = any(call.row.effect == "device" and call.one("from") == one[3] for call in calls if one is not None)
-        return one[3] if is_device and one is not None else register
 
 
 def _is_set(function: Function, place: object) -> bool:
@@ -137,12 +119,3 @@ def _place(function: Function, register: int) -> object:
     register = behind_copies(function, register)
     one = function.definitions[register] if register >= 0 else None
     return (op.LOAD, one[3]) if one is not None and one[0] == op.LOAD else register
-
-
-def _asking(models: Models) -> dict[str, bool]:
-    """By the last parts of their names: what asks where memory is, and whether for a device."""
-    return {name.rpartition("::")[2]: row.get("shows") == "device" for name, row in models.calls.items() if row.get("shows")}
-
-
-def _asserting(models: Models) -> frozenset[str]:
-    return frozenset(name for name, row in models.calls.items() if row.get("asserts"))

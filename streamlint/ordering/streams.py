@@ -14,7 +14,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.by_hand import ByHand
-from streamlint.transfer.actions import NAMED, NULL, UNKNOWN, Stream
+from streamlint.ordering.deciding import deciding
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -39,6 +40,7 @@ class Currents:
         self._entered: dict[Function, frozenset[Key]] = {}
         self._guessed: set[tuple[Function, int]] = set()
         self._chosen: dict[Function, dict[Stream, int]] = {}  # by the stream of a choice, the block that chooses it
+        self._choosing: dict[Function, frozenset[Key]] = {}
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
         """The stream that is current where an instruction stands, for what it calls or starts; None where it is the one that was when the
@@ -66,6 +68,15 @@ class Currents:
         stacks = self._stacks(function)
         chosen = self._chosen.get(function, {})
         return [chosen[stream] for stream in stacks.get(one, ()) if stream in chosen] if chosen else []
+
+    def choosing(self, function: Function) -> frozenset[Key]:
+        """The conditions of branches that decide which streams a function makes current."""
+        known = self._choosing.get(function)
+        if known is None:
+            self._stacks(function)
+            blocks = self._chosen.get(function, {}).values()
+            known = self._choosing[function] = frozenset(key for block in blocks for key, _ in deciding(function, block))
+        return known
 
     def entered(self, function: Function) -> frozenset[Key]:
         """What the streams of a function's scopes are computed from."""
@@ -142,7 +153,7 @@ class Currents:
             for call in self.transfer.modelled(function, one) if last_name(function, one) in self._names else ():
                 register = _chosen_by(call, *_CHOOSING)
                 if register is not None and call.row.effect == "scope":
-                    opened[one[2]] = call.stream_in(register)
+                    opened[one[2]] = self._taken(function, call, register)
                 elif register is not None:
                     chosen[one] = call.stream_in(register)
         for one, stream in self._lasting.get(function, ()):  # what a called function has set
@@ -152,6 +163,16 @@ class Currents:
             if one[3] not in opened and (scope := self._scope(function, one, opened)) is not None:
                 opened[one[3]] = scope
         return opened, chosen
+
+    def _taken(self, function: Function, call: ModelledCall, register: int) -> Stream:
+        """The stream that a call makes current; of a choice between one and the current one, which changes nothing, the one."""
+        stream = call.stream_in(register)
+        ways = [(call.stream_in(way), block) for way, block in _ways_to(function, register)] if stream.kind == NAMED else []
+        apart = [way for way in ways if way[0].kind not in (CURRENT, NULL)]
+        if len(apart) != 1 or len(ways) == 1:
+            return stream
+        self._chosen.setdefault(function, {})[apart[0][0]] = apart[0][1]
+        return apart[0][0]
 
     def _scope(self, function: Function, one: Instruction, opened: dict[int, Stream]) -> Stream | None:
         """The stream that a context manager makes current which no call in its place has made."""
@@ -266,6 +287,16 @@ def _chosen_by(call: ModelledCall, *effects: str) -> int | None:
     """The register of the stream that a call of one of some effects makes current."""
     selector = call.row.get("stream")
     return call.given(selector) if call.row.effect in effects and isinstance(selector, Selector) else None
+
+
+def _ways_to(function: Function, register: int) -> Iterator[tuple[int, int]]:
+    """What a register holds by the ways that meet where it is made, each with the block that it comes from; not by the rounds of a loop."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] != op.PHI:
+        return
+    home = function.blocks[one]
+    if home not in function.loop_heads:
+        yield from zip(one[3:], function.phi_order[home], strict=True)
 
 
 def _parameter(function: Function, register: int | None) -> int | None:

@@ -80,12 +80,13 @@ class Walk(Branches):
         home = origin[2] if origin[:2] == (function, state.block) else op.NONE
         is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
         self._at_head = state.tracked
-        for index in range(state.place, len(code)):
+        at_head = heads = self._quiet.heads(state.tracked)
+        whole = self._quiet.whole(function, state.block) if home == op.NONE and not is_beside else None
+        for index in range(state.place, len(code)) if whole is None or heads.are_touched(whole) else ():
             touched = steps[index]
             if is_beside and self.meanwhile.waits(function, code[index]):
                 return  # whoever it waits for may have waited for the operation
-            tracked = self._at_head if code[index][0] == op.PHI else state.tracked
-            if touched is not None and index != home and not self._quiet.heads(tracked).are_touched(touched):
+            if touched is not None and index != home and not (at_head if code[index][0] == op.PHI else heads).are_touched(touched):
                 continue
             if index == home and self.redone(state, code[index]):
                 return
@@ -93,7 +94,7 @@ class Walk(Branches):
             yield from others
             if after is None:
                 return
-            state = after
+            state, heads = after, self._quiet.heads(after.tracked)
         if code[-1][0] == op.BRANCH and not is_beside and (region := self._passed_by(state, origin)) is not None:
             behind = state._replace(block=region.last)
             yield from (

@@ -152,7 +152,7 @@ class Branches(Calls):
             for one in function.by_opcode[op.BRANCH]:
                 asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
         is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
-        return is_stream or len(asked.get(hash(topic(key)), ())) > 1
+        return is_stream or key in self.currents.choosing(function) or len(asked.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, *joins: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""

@@ -23,6 +23,7 @@ from streamlint.ordering.places import (
     Element,
     Place,
     Places,
+    Root,
     in_lambdas,
     is_own_cell,
     object_of,
@@ -53,6 +54,7 @@ class WalkNames:
         self.flow = Flow(self.places)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
+        self._by_root: dict[_Call, dict[Root, list[tuple[tuple[Place, ...], Place]]]] = {}
         self._made_around: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
         self._constants_given: dict[_Call, dict[object, object]] = {}
@@ -60,19 +62,18 @@ class WalkNames:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
-        lent = list(_lent(function, one, callee))
-        one = _call_of(function, one, callee)
+        call = _call_of(function, one, callee)
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "this", "aside")}
         own = state.tracked - found
-        for sources, target in self._enclosed(function, one, callee):
+        for sources, target in self._enclosed(function, call, callee):
             found.update(list(self.flow.moved(state.tracked, sources, target)))
         if not own:
             return frozenset(found)
-        inside = (((outer,), register_place(each)) for outer, inner in lent for each in self.transfer.shared(callee, inner))
-        passed = [*self._given_to(function, one, callee), *inside]
-        keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
+        passed = self._ways_down(function, one, callee)
+        keys, constants = self.keys(function, call, callee, is_down=True), self.constants(function, call, callee)
         for held in own:
-            inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
+            ways = passed.get(held.place.root, ())
+            inner = [moved for sources, target in ways for moved in self.flow.moved([held], sources, target)]
             renamed = [self._rekeyed(moved, keys) for moved in inner]
             found.update(renamed, *(by_parameters(name, constants) for name in renamed))
             pairs = zip(inner, renamed, strict=True)
@@ -80,6 +81,18 @@ class WalkNames:
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
+
+    def _ways_down(self, function: Function, one: Instruction, callee: Function) -> dict[Root, list[tuple[tuple[Place, ...], Place]]]:
+        """By the root of what a call has: where it is, and the place that it has in the function that the call enters."""
+        known = self._by_root.get((function, one, callee))
+        if known is None:
+            known = self._by_root[function, one, callee] = {}
+            lent = ((outer, each) for outer, inner in _lent(function, one, callee) for each in self.transfer.shared(callee, inner))
+            inside = (((outer,), register_place(each)) for outer, each in lent)
+            for sources, target in (*self._given_to(function, _call_of(function, one, callee), callee), *inside):
+                for root in dict.fromkeys(source.root for source in sources):
+                    known.setdefault(root, []).append((sources, target))
+        return known
 
     def _given_to(self, function: Function, one: Instruction, callee: Function) -> list[tuple[tuple[Place, ...], Place]]:
         """Where a call has what it gives, each with the place that it has in the function that it enters."""

@@ -45,11 +45,18 @@ class ModuleMemory:
     def is_parameter(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
         """Whether a register holds a parameter of modules whose weights are tracked."""
         wholes = [_whole(held.place) for held in tracked if held.kind == BUFFER and WEIGHTS in held.place.path]
-        if not wholes or function.is_cpp:
-            return False
-        shared = dict.fromkeys(each for register in registers if register >= 0 for each in self.transfer.shared(function, register))
-        owners = [place for each in shared for place in self.parameters.owners(function, each)]
+        owners = self._owners(function, registers) if wholes else []
         return any(rest_behind(whole, owner) is not None or rest_behind(owner, whole) is not None for whole in wholes for owner in owners)
+
+    def written(self, function: Function, registers: Iterable[int]) -> Iterator[Tracked]:
+        """The weights of the modules of which registers hold parameters: ``for p in module.parameters(): p.data.mul_(2)``."""
+        yield from (Tracked(BUFFER, place.behind(WEIGHTS)) for place in self._owners(function, registers))
+
+    def _owners(self, function: Function, registers: Iterable[int]) -> list[Place]:
+        """The modules of which registers hold parameters, or memory of such."""
+        held = [] if function.is_cpp else [register for register in registers if register >= 0]
+        shared = dict.fromkeys(each for register in held for each in self.transfer.shared(function, register))
+        return [place for each in shared for place in self.parameters.owners(function, each)]
 
     def is_moved(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
         """Whether the weights of modules that are tracked are moved."""

@@ -23,7 +23,7 @@ from streamlint.support import guard
 from streamlint.support.errors import StreamlintError
 from streamlint.support.memory import seldom_collected
 from streamlint.support.paths import shown
-from streamlint.support.reading import Unreadable, decode, language_of, read_source
+from streamlint.support.reading import Unreadable, decode, language_of, read_source, stat_of
 from streamlint.support.records import field, record, replace
 from streamlint.triage.fingerprint import Statements
 from streamlint.triage.settle import reported_once, settle
@@ -197,7 +197,7 @@ class _Run:
         if known is not None and known.flags & ~screening.PASSED_OVER == 0:
             self._screened(file, known.flags, None)
             return
-        before = self.runs.stat_of(file.path) if self.runs is not None else None
+        before = stat_of(file.path) if self.runs is not None else None
         try:
             data = self.how.instead[file.path] if file.path in self.how.instead else read_source(file.path)
         except Unreadable as error:

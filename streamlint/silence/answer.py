@@ -15,8 +15,9 @@ _LINE = re.compile(r"\bline (\d+)\b(?! of )")
 class Reason:
     """Why no finding stands at a line.
 
-    ``kind``: unread, place, hidden, given-way, unreached, cut, nothing, order, facts, round; ``fact`` is no reason but what is known of
-    the line. ``code`` is the rule that lacks something, empty where the reason holds for all.
+    ``kind``: unread, place, hidden, given-way, unreached, cut, nothing, order, facts, memory, round, loop; ``fact`` is no reason but what
+    is known of the line, ``memory`` says that a kind of memory is not known, ``loop`` that a wait stands in none that counts. ``code`` is
+    the rule that lacks something, empty where the reason holds for all.
     """
 
     kind: str

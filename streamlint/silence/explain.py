@@ -31,7 +31,7 @@ from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
-from streamlint.waits.judge import HotWaits
+from streamlint.waits.judge import NO_LOOP, HotWaits
 
 _CELL = re.compile(r"(?P<file>.*\.ipynb):(?:cell )?(?P<cell>\d+)", re.IGNORECASE)
 ALL_LOOPS = "all-loops"
@@ -228,7 +228,8 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group,
             _tell_silenced(answer, line, one)
     for code, span, why in passed_over(group.waits(), mine.path):
         if line.holds(span):
-            answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
+            kind = "loop" if why == NO_LOOP else "round"
+            answer.add(kind, f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)
 
 

@@ -93,14 +93,16 @@ def _tell_copy(answer: Answer, copy: words.Copy) -> None:
     if copy.direction in ("d2d", "h2h", "peer"):
         return
     for code, memory in _NEEDS.items():
+        kind = "facts"
         if copy.action.asynchronous is False:
             needs = f"needs an asynchronous copy; that in line {row} is synchronous: the host waits for it"
         elif copy.memory != memory:
+            kind = "memory" if copy.memory == words.UNKNOWN else "facts"
             needs = f"needs {memory} memory; the host memory of {which} is {copy.memory}{copy.named}"
         else:
             continue
         if not any(reason.code == code for reason in answer.reasons):
-            answer.add("facts", needs, code, row)
+            answer.add(kind, needs, code, row)
     if copy.action.asynchronous is not False and copy.is_dropped:
         answer.add("order", f"{which}: nothing in view uses the memory behind it", "", row)
 
@@ -128,7 +130,7 @@ def _tell_branches(answer: Answer, line: Line) -> None:
 
 
 def _nothing(answer: Answer, line: Line) -> None:
-    if any(reason.kind in ("round", "cut", "hidden", "given-way", "facts", "order") for reason in answer.reasons):
+    if any(reason.kind in ("round", "loop", "cut", "hidden", "given-way", "memory", "facts", "order") for reason in answer.reasons):
         return
     row, text = line.rows[0], line.texts[line.rows[0] - 1].strip()
     before = max((span_at(function, one).row for function, one in line.all() if span_at(function, one).row < row), default=0)

@@ -19,7 +19,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
 from streamlint.transfer.waiting import Waited
 
-UNKNOWN_BODY = "whose body is unknown"
+UNKNOWN_BODY, UNKNOWN = "whose body is unknown", "unknown"
 _COPYING = ("copy", "transfer")
 _WAYS = {
     "h2d": "a copy to the device",
@@ -58,8 +58,8 @@ class Copy:
     def memory(self) -> str:
         """What is known of the memory of the host: ``pageable``, ``pinned``, ``managed`` or ``unknown``."""
         held = self.call.memory(self.host)
-        kinds = {one.pinning if one.space == "host" else one.space if one.space == "managed" else "unknown" for one in held}
-        return kinds.pop() if len(kinds) == 1 else "unknown"
+        kinds = {one.pinning if one.space == "host" else one.space if one.space == "managed" else UNKNOWN for one in held}
+        return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     @property
     def named(self) -> str:

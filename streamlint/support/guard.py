@@ -55,7 +55,7 @@ def supervised(work: Callable[[], int]) -> int:
             sys.stderr.write("\r\x1b[K")  # its progress line, if it showed one
         file, why = _noted(), reason(os.WTERMSIG(status))
         if not file or file in lost or len(lost) >= MOST_LOST:
-            print(f"streamlint: ended by {_named(os.WTERMSIG(status))}, nothing is known about the code", file=sys.stderr)
+            print(f"streamlint: ended by {signal_name(os.WTERMSIG(status))}, nothing is known about the code", file=sys.stderr)
             return 2
         lost[file] = why
 
@@ -152,7 +152,7 @@ def reason(number: int) -> str:
     """Why a file is left out on which a process was ended by a signal."""
     if number == getattr(signal, "SIGPROF", None):
         return f"left out: it takes more than {seconds():g} s"
-    return f"left out: the linter was ended by {_named(number)} while it looked at it"
+    return f"left out: the linter was ended by {signal_name(number)} while it looked at it"
 
 
 def _in_child(work: Callable[[], int]) -> int | None:
@@ -255,7 +255,7 @@ def _bound_memory() -> None:
 
 def _end_alike(number: int) -> None:
     """A run that got the signal to end has ended, whatever it looked at."""
-    if number in _FORWARDED or _named(number) == "SIGPIPE":
+    if number in _FORWARDED or signal_name(number) == "SIGPIPE":
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -273,7 +273,8 @@ def _noted() -> str:
     return os.fsdecode(_page[4 : 4 + int.from_bytes(_page[:4], "little")])
 
 
-def _named(number: int) -> str:
+def signal_name(number: int) -> str:
+    """What a signal is called."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -173,3 +173,12 @@ def shared_folders(one: str, other: str) -> int:
     """How many folders two paths begin with alike."""
     pairs = zip(one.replace("\\", "/").split("/")[:-1], other.replace("\\", "/").split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def stat_of(path: str) -> list[int] | None:
+    """What changes with a file or a folder: its times, its size and its number; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]

@@ -14,7 +14,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Finding, Span
 from streamlint.support.reading import language_of
 from streamlint.support.records import field, record
-from streamlint.trace.kinds import ALLOCATE, FREE, PIN
+from streamlint.trace.kinds import ALLOCATE, FREE, PIN, is_direct
 from streamlint.trace.prices import BORDER, by_price, largest_price, largest_wait, merged, price
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed
 from streamlint.triage.layout import Layout, layout
@@ -98,8 +98,9 @@ def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
 
 
 def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
-    dear = [merged(mine) for mine in _by_place(costs) if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
-    return [Unnamed(cost, "") for cost in sorted(dear, key=by_price)]
+    dear = [mine for mine in _by_place(costs) if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
+    found = [Unnamed(merged(one), "", is_direct=all(is_direct(each.call, each.source, each.destination) for each in one)) for one in dear]
+    return sorted(found, key=lambda one: by_price(one.cost))
 
 
 class _Statements:

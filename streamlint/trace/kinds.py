@@ -34,6 +34,7 @@ _KINDS = (
 )
 
 
+_DIRECT = ("pinned", "device", "array")
 _TAKES_SIZE = re.compile(
     r"cuda(?:Malloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister)$"
     r"|cuMem(?:Alloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister|Create)$"
@@ -54,6 +55,11 @@ def kind_of(name: str) -> str:
 def may_block(name: str) -> bool:
     """Whether the host may be held in the call until the device, or the driver, has done something."""
     return kind_of(name) in (WAIT, COPY, ALLOCATE, FREE, PIN)
+
+
+def is_direct(name: str, source: str, destination: str) -> bool:
+    """Whether a call (by its plain name) is an asynchronous copy between kinds of memory that leave the host alone."""
+    return kind_of(name) == COPY and "Async" in name and source in _DIRECT and destination in _DIRECT
 
 
 @functools.lru_cache(maxsize=4096)

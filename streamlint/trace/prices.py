@@ -61,6 +61,7 @@ def merged(costs: Sequence[Cost]) -> Cost:
         **sums,
         gain=max(gains.values(), default=None),
         gains=sum(gains.values()) if len(gains) > 1 else 0,
+        stretches=max(cost.stretches for cost in costs),
         largest=max(cost.largest for cost in costs),
         of_ranks=_of_ranks(costs),
     )

@@ -79,6 +79,7 @@ class Cost:
     process: int = 0
     other_ranks: int = 0  # of the blocked time: waiting for a GPU that waited for other ranks
     of_ranks: tuple[OfRank, ...] = ()  # in a run of several ranks
+    stretches: int = 0  # how often its thread came there from elsewhere: one of a line that ran once, however many calls that makes
     avoidable: int = 0  # idle time that would not be there without them: no longer than they held the host, also of later gaps
 
 
@@ -114,7 +115,8 @@ class Unnamed:
 
     cost: Cost
     reason: str
-    kind: str = ""  # unmodelled call, unknown memory, rule is off, no rule, outside (not in the linted files), other rank
+    kind: str = ""  # unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once, outside, other rank
+    is_direct: bool = False  # all of it asynchronous copies that leave the host alone
 
 
 @record(slots=True)

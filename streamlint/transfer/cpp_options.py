@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.objects import DeviceValue, LibraryObject, Memory
+from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import ModelledCall
 
 _SPACES = {"cuda-device": "device", "cpu-device": "host"}
+_WORDS = {"cuda": "device", "cpu": "host"}
 _OPTIONS = frozenset({"device", "same", "pinned_options", "object"})
 """The effects of calls that give options."""
 _DEEPEST = 8
@@ -36,9 +37,8 @@ def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
     one, function = contexts.definition(known), known.function
     if one is None or depth > _DEEPEST:
         return None
-    if one[0] == op.NAME:
-        word = contexts.facts.cpp_models.constants.get(function.text(one[3]), "")
-        return Option(_SPACES.get(word, "")) if word else _by_value(contexts, known)
+    if one[0] == op.NAME and (word := contexts.facts.cpp_models.constants.get(function.text(one[3]), "")):
+        return Option(_SPACES.get(word, ""))
     if one[0] in (op.CALL, op.INVOKE):
         for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
             if call.row.effect in _OPTIONS:
@@ -60,12 +60,14 @@ def _by_call(contexts: Contexts, known: Known, call: ModelledCall, depth: int) -
 
 
 def _by_value(contexts: Contexts, known: Known) -> Option | None:
-    held = list(contexts.facts.values(known.function, known.register).values)
-    named = [value for value in held if isinstance(value, (DeviceValue, Memory))]
-    if named:
-        spaces = {value.space for value in named} - {"unknown"}  # what calls in view give
-        is_memory = any(isinstance(value, Memory) for value in named)
-        return Option(spaces.pop() if len(spaces) == 1 else "unknown", None if is_memory else False)
-    if any(isinstance(value, LibraryObject) and value.type.endswith("TensorOptions") for value in held):
-        return Option("unknown", None)
-    return None
+    """What is known of a value: the space of which some code tells, where code that does not tell may set it too."""
+    values = list(contexts.facts.values(known.function, known.register).values)
+    words = (str(value.value).partition(":")[0] for value in values if isinstance(value, Constant))
+    spaces = {_WORDS[word] for word in words if word in _WORDS} | {
+        value.space for value in values if isinstance(value, (DeviceValue, Memory))
+    }
+    is_open = any(isinstance(value, Memory) for value in values) or any(
+        isinstance(value, LibraryObject) and value.type.endswith("TensorOptions") for value in values
+    )
+    told = spaces & {"device", "host"}
+    return Option(told.pop() if len(told) == 1 else "unknown", None if is_open else False) if spaces or is_open else None

@@ -13,8 +13,9 @@ from streamlint.support.records import replace
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL032", "SL027", "SL026")
 # What explains a conflict of SL005 to SL008: work on the wrong stream.
 _CAUSES = (*_PRECEDENCE, "SL002")
-# Among stalls the more specific one: a wait for the whole device before the read of a value, and before what an allocator does.
-_STALLS = ("SL011", "SL010", "SL021", "SL020")
+# Among stalls one that holds up all threads of Python, then the more specific one: a wait for the whole device before the read of a value,
+# and before what an allocator does.
+_STALLS = ("SL009", "SL011", "SL010", "SL021", "SL020")
 _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL, Category.PORTABILITY)
 
 

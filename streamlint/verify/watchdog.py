@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamlint.support.guard import signal_name
 from streamlint.verify import stacks
 from streamlint.verify.stacks import Stack
 
@@ -142,7 +143,7 @@ class Child:
         if code is None:
             how = "closed its output but did not end"
         elif code < 0:
-            how = f"died of {_signal_name(-code)}"
+            how = f"died of {signal_name(-code)}"
         else:
             how = f"ended with status {code} and without an answer"
         said = self.garbage[-1] if self.garbage else self._last_words()
@@ -156,10 +157,3 @@ class Child:
         """What is on standard error. The child writes at the end of the same file: it is read elsewhere, its place left alone."""
         size = os.fstat(self._errors.fileno()).st_size
         return os.pread(self._errors.fileno(), size, 0).decode("utf-8", "replace")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

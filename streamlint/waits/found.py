@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, Instance, LibraryObject, Memory, Object, Scalar, Unknown, are_plain
+from streamlint.facts.objects import (
+    Constant,
+    Container,
+    External,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    Scalar,
+    Unknown,
+    are_plain,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -73,7 +85,15 @@ class WaitFinder:
 
         With all loops, of a number that is read (``is_read``) also that somebody puts it on a device: only a tensor is asked so.
         """
+        return self._reasons_of(function, register, self.facts.values(function, register).values, is_read)
+
+    def reasons_of_held(self, function: Function, register: int) -> list[str]:
+        """The same of what a register holds, or else of its elements: of the parameters that a call is given as one list."""
         held = self.facts.values(function, register).values
+        elements = dict.fromkeys(each for value in held if isinstance(value, (Container, Group)) for each in self.facts.elements(value))
+        return self.reasons(function, register) or self._reasons_of(function, register, elements, False)
+
+    def _reasons_of(self, function: Function, register: int, held: Collection[Object], is_read: bool) -> list[str]:
         values = [value for value in held if isinstance(value, Memory)]
         found = [value.evidence for value in values if value.space == "device"]
         if found and len(found) < len(values) and is_beside_host(self.graph, function, register):
@@ -211,7 +231,7 @@ class WaitFinder:
         operands = [selected(function, one, selector, is_method) for selector in selectors(row, "waits_on")]
         operands += [register for _, register in argument_registers(function, one)]
         operands += [one[3]] if is_method and one[0] == op.INVOKE else []
-        shown = next((register for register in operands if register is not None and self.reasons(function, register)), None)
+        shown = next((register for register in operands if register is not None and self.reasons_of_held(function, register)), None)
         if shown is not None:
             yield Wait(function, one, SIZE if row.get("sized") else FETCH, call.name, shown, str(row.get("instead", "")))
 

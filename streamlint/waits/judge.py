@@ -37,7 +37,7 @@ from streamlint.waits.round_values import RoundValues
 from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
-from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, STEP, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, READ, SIZE, STEP, UPLOAD, Wait
 
 FROM_INPUT = "input-derived values"
 
@@ -139,7 +139,12 @@ class HotWaits:
                 elif regions:
                     yield wait, next(why for region in regions if isinstance(why := self._judged(wait, region), str))
                 else:
-                    yield wait, NOT_EXECUTED if function in self.hot.regions else NO_LOOP
+                    yield wait, NOT_EXECUTED if self._is_beside(wait) else NO_LOOP
+
+    def _is_beside(self, wait: Wait) -> bool:
+        """Whether a wait that no round has to meet stands in a loop of rounds, or in what one calls."""
+        place = self.hot.body(wait.function).home[wait.instruction]
+        return any(region.loop is None or place in region.loop.body for region in self.hot.regions.get(wait.function, ()))
 
     @cached_property
     def _hazards(self) -> dict[Wait, list[Hazard]]:
@@ -341,7 +346,10 @@ class HotWaits:
             return ON_DEVICE
         is_read = _reads_numbers(wait, first)
         held = self._values.of(region, wait)
-        reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
+        if wait.what == FETCH:
+            reasons = [reason for function, register in held for reason in self.finder.reasons_of_held(function, register)]
+        else:
+            reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         is_computed = self._is_computed(wait)
         if wait.what == SIZE or answers(wait):
             return self._origin_of_answer(wait, reasons, is_computed)

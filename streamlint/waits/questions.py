@@ -9,6 +9,7 @@ from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.waits.operands import behind
 
 Key = tuple[object, ...]
 EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
@@ -127,16 +128,7 @@ def holds_gradients(function: Function, register: int) -> bool:
 
 def parts_of(function: Function, registers: list[int]) -> Iterator[Instruction]:
     """The instructions from which registers are computed, through variables of one value."""
-    seen: set[int] = set()
-    waiting = list(registers)
-    while waiting:
-        register = waiting.pop()
-        one = _definition(function, register)
-        if one is None or register in seen:
-            continue
-        seen.add(register)
-        yield one
-        waiting += op.reads(one) if one[0] != op.PHI else []
+    return behind(function, registers, lambda one: op.reads(one) if one[0] != op.PHI else ())
 
 
 def alike(function: Function, register: int, depth: int = _DEEPEST) -> Key:

@@ -228,6 +228,10 @@ def test_a_read_that_is_not_met_in_each_round(capsys):
     assert "SL020: `print(loss.item())` may make the host wait, but it is not met in each round" in said(capsys, text, "print")
 
 
+def test_a_read_behind_the_training_loop(capsys):
+    assert "it stands in no loop that trains" in said(capsys, LOOP + "    print(loss.item())\n", "print")
+
+
 def test_a_read_in_no_training_loop(capsys):
     text = TORCH + "def show(rows):\n    for row in rows:\n        print(row.cuda().item())\n"
     assert "it stands in no loop that trains" in said(capsys, text, "print")
@@ -271,7 +275,7 @@ def test_json(capsys):
     assert (answer["filename"], answer["row"], answer["source"]) == ("a.py", 5, "return batch.to('cuda', non_blocking=True)")
     (reason,) = (reason for reason in answer["reasons"] if reason["code"] == "SL001")
     assert reason == {
-        "kind": "facts",
+        "kind": "memory",
         "code": "SL001",
         "message": "needs pageable memory; the host memory of the copy in line 5 is unknown (parameter `batch`)",
         "lines": [5],

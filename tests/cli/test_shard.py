@@ -64,8 +64,8 @@ def test_examples(run, tmp_path):
     whole = {format: run("check", "programs", "--output-format", format) for format in ("json", "sarif", "concise")}
     for count in (1, 2, 3):
         names = shards(run, count, "programs")
-        for format, done in whole.items():
-            joined = run("merge", *names, "--output-format", format)
+        for format in whole if count == 2 else ("json",):
+            joined, done = run("merge", *names, "--output-format", format), whole[format]
             assert (joined.stdout, joined.stderr, joined.returncode) == (done.stdout, done.stderr, 1)
 
 

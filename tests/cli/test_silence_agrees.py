@@ -15,7 +15,7 @@ from streamlint.checks.base import registry
 from streamlint.config.options import Source
 from streamlint.config.settings import Resolver
 from streamlint.runner.linter import run
-from streamlint.silence import explain
+from streamlint.silence.explain import explain_each
 
 
 def settings(chance: random.Random, codes: list[str]) -> Iterator[dict[str, Any]]:
@@ -33,8 +33,9 @@ def rows_with_findings(source: Source, resolver: Resolver) -> dict[int, set[str]
 
 
 def rows_that_are_not_silent(source: Source, resolver: Resolver, rows: set[int]) -> dict[int, set[str]]:
-    answers = {row: explain([source.path], f"{source.path}:{row}", resolver) for row in rows}
-    found = {row: {reason.code for reason in answer.reasons if reason.kind == "found"} for row, answer in answers.items()}
+    asked = sorted(rows)
+    answers = explain_each([source.path], [f"{source.path}:{row}" for row in asked], resolver)
+    found = {row: {reason.code for reason in answer.reasons if reason.kind == "found"} for row, answer in zip(asked, answers, strict=True)}
     return {row: codes for row, codes in found.items() if codes}
 
 

@@ -122,6 +122,59 @@ def test_files_that_are_not_linted_and_lines_that_are_not_known(capsys: pytest.C
     assert [(stall["kind"], stall["cost"]["filename"]) for stall in json.loads(out)["stalls"]] == [("no line", ""), ("outside", "other.py")]
 
 
+EVALUATE = """\
+import torch
+
+
+def train(model, loader, optimizer, table):
+    for images, labels in loader:
+        outputs = model(images.to("cuda", non_blocking=True))
+        loss = torch.nn.functional.cross_entropy(outputs, labels.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        if loss.item() > 10.0:
+            break
+        optimizer.step()
+    pinned = torch.zeros(1 << 20, pin_memory=True).to("cuda", non_blocking=True)
+    rows = torch.zeros(1 << 20).to("cuda")
+    for row in rows.cuda():
+        print(row.item())
+"""
+
+
+def test_reasons_say_what_was_let_pass_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """The round needs a value, no loop is around it, memory is not known, memory is known to be pinned, a copy is synchronous."""
+    Path("src/evaluate.py").write_text(EVALUATE)
+    lines = {10: "let pass", 16: "no loop", 6: "unknown memory", 13: "let pass", 14: "let pass"}
+    run = Run()
+    for _ in range(3):
+        for line in lines:
+            run.launch(MS).wait(Frame(str(Path("src/evaluate.py").absolute()), line, "train")).host(3 * MS)
+    save(run.launch(MS).done(), Path("run.slt"))
+    _, out, _ = told(capsys, "run.slt", "src", "--output-format", "json")
+    stalls = {stall["cost"]["lines"][0]: (stall["kind"], stall["reason"]) for stall in json.loads(out)["stalls"]}
+    assert {line: stalls[line][0] for line in stalls} == lines
+    assert "the round needs the value" in stalls[10][1]
+    assert "the host memory of the copy in line 13 is pinned" in stalls[13][1]
+    assert "line 14 is synchronous" in stalls[14][1]
+
+
+def test_reasons_that_the_recording_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Calls that came once, and asynchronous copies of pinned memory: nothing has to be asked of the code."""
+    here = str(Path("src/train.py").absolute())
+    run = Run().launch(MS).wait(Frame(here, ITEM, "train")).wait(Frame(here, ITEM, "train")).host(3 * MS)
+    for length in (MS, 9 * MS, 9 * MS, 9 * MS):
+        run.launch(1).copy(Frame(here, 7, "train"), count=1 << 20, length=length, source="pinned")
+    save(run.launch(MS).done(), Path("run.slt"))
+    _, out, _ = told(capsys, "run.slt", "src", "--ignore", "SL020", "--output-format", "json")
+    stalls = {stall["cost"]["lines"][0]: (stall["kind"], stall["reason"]) for stall in json.loads(out)["stalls"]}
+    assert stalls[ITEM] == (
+        "ran once",
+        "its 2 calls came one behind the other, with no work in between: no round repeats the line in this run",
+    )
+    assert stalls.get(7, ("no wait",))[0] == "no wait"
+
+
 def test_reasons_are_looked_up_for_the_dearest(capsys: pytest.CaptureFixture[str]) -> None:
     recorded()
     _, out, _ = told(capsys, "run.slt", "src", "--ignore", "SL020", "--top", "1", "--output-format", "json")

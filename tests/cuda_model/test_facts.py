@@ -104,7 +104,7 @@ def test_every_fact_is_used() -> None:
 
 def test_what_rows_name_is_a_fact() -> None:
     rows = EFFECTS.values()
-    claims = [claim for row in rows for claim in (*row.waits, *row.takes, *row.holds, *row.takes_on_null, *row.holds_on_null)]
+    claims = [claim for row in rows for claim in (*row.waits, *row.takes, *row.holds, *row.on_null.takes, *row.on_null.holds)]
     assert {claim.fact for claim in claims} <= set(FACTS)
 
 

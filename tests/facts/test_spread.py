@@ -25,7 +25,9 @@ def test_a_tuple_that_is_written_out_tells_the_places_behind_it(pair: str) -> No
         assert f"object of {name}" not in given(text, index)
 
 
-@pytest.mark.parametrize("pair", ["list((0, 1))", "[one for one in (0, 1) if one]", "[one for one in x]", "(0, 1) if x else (0, 1, 2)", "rest()"])
+@pytest.mark.parametrize(
+    "pair", ["list((0, 1))", "[one for one in (0, 1) if one]", "[one for one in x]", "(0, 1) if x else (0, 1, 2)", "rest()"]
+)
 def test_what_has_no_known_length_tells_none(pair: str) -> None:
     text = f"class A: pass\ndef use(first, second, third): pass\ndef run(x, rest):\n    use(*({pair}), A())\n"
     assert "object of A" in given(text, 2)
@@ -34,7 +36,8 @@ def test_what_has_no_known_length_tells_none(pair: str) -> None:
 
 @pytest.mark.parametrize("change", ["pair.append(2)", "grow(pair)"])
 def test_a_list_that_may_have_grown_tells_none(change: str) -> None:
-    text = f"class A: pass\ndef use(first, second, third, fourth): pass\ndef run(grow):\n    pair = [0, 1]\n    {change}\n    use(*pair, A())\n"
+    text = f"class A: pass\ndef use(first, second, third, fourth): pass\ndef run(grow):\n    pair = [0, 1]\n    {change}\n"
+    text += "    use(*pair, A())\n"
     assert "object of A" in given(text, 2)
     assert "object of A" in given(text, 3)
 

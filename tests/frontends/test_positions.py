@@ -37,3 +37,17 @@ def test_a_line_of_any_length() -> None:
     call = next(node for node in walk(module.body[0]) if isinstance(node, Call))
     assert call.at == (1, 9006, 1, 9010)
     assert pickle.loads(pickle.dumps(call)).name_at == call.name_at == (1, 9006, 1, 9007)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("a.b()()[0]()(1)", (1, 3, 1, 4)),
+        ("f()[0][1](2)()", (1, 1, 1, 2)),
+        ("x[0].y()[1]()", (1, 6, 1, 7)),
+        ("(lambda: 1)()()", (1, 2, 1, 11)),
+        ("x[0]()()", (1, 1, 1, 2)),
+    ],
+)
+def test_what_a_call_gives_is_called_by_its_name(text: str, name: tuple[int, int, int, int]) -> None:
+    assert {call.name_at for call in walk(lower("a.py", text)) if isinstance(call, Call)} == {name}

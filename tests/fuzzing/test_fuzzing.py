@@ -1,6 +1,6 @@
 """Programs that hypothesis makes, and real text changed at random, against what must hold for any program.
 
-The examples are the same in each run, and each property is given some seconds of processor time. ``STREAMLINT_FUZZ_SECONDS=60`` gives each
+The examples are the same in each run, and each property is given a few seconds of processor time. ``STREAMLINT_FUZZ_SECONDS=60`` gives each
 a minute, and other examples each time; ``benchmarks/fuzz.py`` goes on for hours and writes down what it finds.
 """
 
@@ -16,7 +16,7 @@ from rename import File
 from streamlint.hazards import sl002
 
 ASKED = os.environ.get("STREAMLINT_FUZZ_SECONDS", "")
-SECONDS = float(ASKED or 3)
+SECONDS = float(ASKED or 1.5)
 PROPERTIES = campaign.all_properties()
 
 

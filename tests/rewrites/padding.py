@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 from rename import File
 from rewrites.labels import Label
-from rewrites.trees import first_free, parsed
+from rewrites.trees import first_free, made, parsed
 
 _PADDING = (
     "unrelated_{n} = {n} + 1\n",
@@ -53,9 +53,9 @@ class _Pad(cst.CSTTransformer):
             self.count += 1
             number = next(self.numbers)
             text = _PADDING[number % len(_PADDING)].format(n=number)
-            found += [cst.parse_statement(text), statement]
+            found += [made(text), statement]
         if found and _leaves(found[-1]):
-            found.append(cst.parse_statement(_GONE.format(n=next(self.numbers))))
+            found.append(made(_GONE.format(n=next(self.numbers))))
         return found
 
 

@@ -16,6 +16,18 @@ def parsed(text: str) -> cst.Module:
 
 
 @functools.cache
+def made(text: str) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
+    """A statement's tree, which stands in any module, and once in each."""
+    return cst.parse_statement(text)
+
+
+@functools.cache
+def _is_node(kind: type) -> bool:
+    """``isinstance`` asks an abstract class each time anew."""
+    return issubclass(kind, cst.CSTNode)
+
+
+@functools.cache
 def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(kind.__dataclass_fields__)
 
@@ -25,7 +37,7 @@ def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for field in _fields(type(node)):
         value = getattr(node, field)
         for child in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(child, cst.CSTNode):
+            if _is_node(type(child)):
                 yield child
 
 

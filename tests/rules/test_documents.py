@@ -25,8 +25,9 @@ import pytest
 from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
 from rename import File, misled, rename
 from thorough import count
-from wording import misworded
+from wording import misshapen, misworded
 
+from streamlint.checks.base import registry
 from streamlint.config.options import Source
 from streamlint.findings import Finding, Report
 from streamlint.runner.engine import analyse
@@ -99,6 +100,7 @@ def test_document(section: Section, folder: Path) -> None:
         messages = [f.message for f in report.findings if f.span.row == mark.row and f.code == mark.code]
         assert any(mark.text in message for message in messages), f"line {mark.row}: {mark.text!r} is in none of {messages}"
     assert {text: wrong for found in report.findings for text, wrong in misworded(found).items()} == {}
+    assert {found.message: wrong for found in report.findings if (wrong := misshapen(found))} == {}
     steps = [step for found in report.findings for step in found.trail]
     for mark in section.marked("trail"):
         here = [s.message for s in steps if s.span.row == mark.row and Path(s.span.file).name == Path(mark.file).name]
@@ -143,6 +145,10 @@ def test_without_order(section: Section, folder: Path) -> None:
     wanted = expected(section.marked("error", "SPURIOUS", "without-orders"))
     wrong = differences(section, files, places(folder, report.findings), wanted)
     assert not wrong, f"{section.id}\n{wrong}"
+
+
+def test_every_rule_is_found_somewhere() -> None:
+    assert {mark.code for section in SECTIONS for mark in section.marked("error")} == set(registry())
 
 
 def test_ids_are_unique() -> None:

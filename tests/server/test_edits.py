@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import count
 
 from streamlint.server.positions import applied
 
@@ -30,7 +31,7 @@ def places(text: str) -> list[int]:
     return [at for at in range(len(text) + 1) if text[at - 1 : at + 1] != "\r\n" or not at]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=count(few=150, many=1000), deadline=None)
 @given(st.data(), st.sampled_from(sorted(CODECS)))
 def test_random_edits_give_the_same_text_as_whole_ones(data: st.DataObject, encoding: str) -> None:
     text = data.draw(LETTERS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamlint.findings import Category, Finding, Span, Step
+from streamlint.support.records import replace
 from streamlint.trace.join import NEVER_HELD, NO_TIME, NOT_SEEN, NOT_THERE, Seen, join
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.names import Names
@@ -127,6 +128,15 @@ def test_a_place_of_several_lines_belongs_to_a_finding_at_one_of_them() -> None:
 def test_stalls_without_a_finding_by_cost() -> None:
     found = joined([], [cost(5, 6 * MS), cost(9, 9 * MS), cost(13, MS), cost(5, 5 * MS, "copy")])
     assert [(one.cost.place.lines, one.cost.idle) for one in found.unnamed] == [((5,), 11 * MS), ((9,), 9 * MS)]
+
+
+def test_stalls_that_are_copies_alone_which_leave_the_host_alone() -> None:
+    """A copy of pinned memory waits for nothing; a value that is copied and then waited for does."""
+    copy = replace(cost(7, kind="copy"), call="cudaMemcpyAsync", source="pinned", destination="device")
+    read = replace(copy, place=Place("a.py", (13,), "log"), source="device", destination="pinned")
+    upload = replace(copy, place=Place("a.py", (8,), "step"), source="pageable")
+    found = joined([], [copy, read, cost(13, idle=5 * MS), upload])
+    assert {one.cost.place.lines: one.is_direct for one in found.unnamed} == {(7,): True, (13,): False, (8,): False}
 
 
 def test_what_a_recording_has_seen() -> None:

@@ -39,7 +39,10 @@ OBJECTS = (
     Effect(
         "bind_stream",
         "makes a library handle work on a stream from now on (`cublasSetStream`)",
-        (key("handle", "place", "The handle.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+        (
+            key("handle", "place", "The handle; left out where the library has one stream for all its calls (`nppSetStream`)."),
+            key("stream", "word or place", "The stream.", STREAMS),
+        ),
     ),
     Effect(
         "loader",
@@ -123,7 +126,7 @@ OBJECTS = (
             LATER,
             key("rank", "bool", "The result is the number of the process among others: each has another one."),
             key("sleeps", "bool", "Time passes; a thread that asks again and again does so in between."),
-            key("asks_for_cuda", "bool", "The result says whether there is a CUDA device."),
+            key("asks_for_cuda", "bool", "The result says whether there is a CUDA device; false: whether there is none."),
             key("asks_for_tensor", "bool", "The result says whether the argument is a tensor of PyTorch."),
             key("decorates", "bool", "A function that the result is put around as a decorator stays as it is (`torch.no_grad()`)."),
             key("without_gradients", "bool", "A function that the call decorates keeps no gradients."),

@@ -11,7 +11,11 @@ WORK = (
         "queues a kernel, or a library's work on the device",
         (
             key("stream", "word or place", "The stream; `handle`: the one that the library handle in key `handle` is bound to.", STREAMS),
-            key("handle", "place", "The library handle that is bound to a stream."),
+            key(
+                "handle",
+                "place",
+                "The library handle that is bound to a stream; left out where the library has one stream for all its calls.",
+            ),
             key("kernel", "place", "The kernel, if it is one of the project; the arguments that it is given follow it."),
             key("packed", "place", "An array with the addresses of the kernel's arguments."),
             key("given", "place", "The arguments of a kernel that its object compiles."),

@@ -82,6 +82,7 @@ def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, pinned: 
     place, *via = groups.places[one.place]
     cost = Cost(place, name, one.kind, operator, len(calls), sum(lengths), median_low(lengths), max(lengths), one.idle, one.gain)
     cost.avoidable, cost.serialized, cost.held_up = one.avoidable, one.serialized, one.held_up
+    cost.stretches = groups.stretches[one.process, one.place]
     cost.via, cost.process = tuple(via), one.process
     cost.thread = _dearest((_thread(trace, call), call.end - call.start) for call in calls)
     if one.kind in (ALLOCATE, PIN):

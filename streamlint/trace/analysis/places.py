@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from streamlint import TYPE_CHECKING
 from streamlint.support.records import field, record
 from streamlint.trace.kinds import GRAPH, LAUNCH, kind_of, may_block
@@ -35,11 +37,15 @@ class Group:
 
 @record(slots=True)
 class Groups:
-    """The groups of a run. Call by call their numbers are in ``of_calls``, one list for each process."""
+    """The groups of a run. Call by call their numbers are in ``of_calls``, one list for each process.
+
+    ``stretches`` counts, by process and place, how often a thread came to wait or copy at a place from another one, or from a launch.
+    """
 
     places: list[tuple[Place, ...]]  # the place itself, then its callers
     groups: list[Group] = field(default_factory=list)
     of_calls: dict[int, list[int]] = field(default_factory=dict)
+    stretches: Counter[tuple[int, int]] = field(default_factory=Counter)
 
 
 def group(trace: Trace, timelines: Sequence[Timeline], files: Callable[[str], str | None]) -> Groups:
@@ -49,12 +55,16 @@ def group(trace: Trace, timelines: Sequence[Timeline], files: Callable[[str], st
     known: dict[tuple[int, int, str], int] = {}
     for timeline in timelines:
         mine: list[int] = []
+        latest: dict[int, int] = {}  # of each thread its last place
         for index, call in enumerate(timeline.calls):
             kind = kind_of(call.name)
             if not (may_block(call.name) or kind == LAUNCH or (kind == GRAPH and call.name.endswith("GraphLaunch"))):
                 mine.append(NO_GROUP)
                 continue
             key = timeline.process, numbers[call.stack], kind
+            place = key[1] if may_block(call.name) else NO_GROUP
+            made.stretches[key[0], place] += latest.get(call.thread) != place
+            latest[call.thread] = place
             number = known.get(key)
             if number is None:
                 number = known[key] = len(made.groups)

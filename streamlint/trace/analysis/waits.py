@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 
 from streamlint import TYPE_CHECKING
 from streamlint.support.records import field, record
-from streamlint.trace.kinds import ALLOCATE, COPY, FREE, LAUNCH, PIN, WAIT, kind_of, may_block
+from streamlint.trace.kinds import ALLOCATE, COPY, FREE, LAUNCH, PIN, WAIT, is_direct, kind_of, may_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,8 +38,6 @@ _LONGER = 4
 _SKEW = 5_000
 """Nanoseconds by which work may seem to end behind the wait for it: clocks of host and GPU differ a little."""
 _STEPS = 64  # back in time, in search of the work that a wait waited for
-_DIRECT = ("pinned", "device", "array")
-"""Kinds of memory between which asynchronous copies leave the host alone."""
 
 
 @record(slots=True)
@@ -180,7 +178,7 @@ class _Reader:
         if not mine or mine[-1] in self.timeline.orphans:
             return None
         work = self.timeline.works[mine[-1]]
-        if "Async" in call.name and call.source in _DIRECT and call.destination in _DIRECT:
+        if is_direct(call.name, call.source, call.destination):
             return None
         if call.end < work.start or (work.kind == "fill" and call.end < work.end) or _is_staged(call):
             return None

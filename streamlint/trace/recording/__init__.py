@@ -41,7 +41,7 @@ def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "")
         yield
     finally:
         children.unfollow()
-        recorder.stop()
+        recorder.stop(leaves=True)
 
 
 def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "", session: Session | None = None) -> int:

@@ -18,13 +18,14 @@ from streamlint.trace import kinds
 from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 DRIVER_CALLS, RUNTIME_CALLS = 1, 2  # CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API
 _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of gettid
 _LENT_EMPTY = 5  # CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER: buffers of records are all zeros when they are lent
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+_LEAVES, _ASKED = 24, "cuDriverGetVersion"  # the version of CUDA 12.6; a call that any process may make
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
 _CHEAP = re.compile(
@@ -150,10 +151,18 @@ class Cupti:
         size = 0 if status else (following.value or 0) - address - offset
         return size if size > 0 else length - offset
 
-    def close(self) -> None:
-        """Record no more."""
+    def close(self, leaves: Callable[[Any, Callable[[], object]], bool] | None = None) -> None:
+        """Record no more; and leave the process, if ``leaves`` can call a function at the end of a call: else launches stay slow.
+
+        NVIDIA's reference recommends that place, and versions before CUDA 12.6 crash behind it in programs with CUDA graphs.
+        """
         for kind in (*layouts.KINDS, layouts.DRIVER, layouts.RUNTIME):
             self.library.cuptiActivityDisable(kind)
+        driver = load("libcuda.so.1") if leaves is not None and self.version >= _LEAVES and self.has("cuptiFinalize") else None
+        if driver is not None and leaves is not None:
+            self.tell(DRIVER_CALLS, next((number for number, name in self.names(DRIVER_CALLS).items() if name == _ASKED), 0))
+            if leaves(self.library.cuptiFinalize, lambda: driver.cuDriverGetVersion(ctypes.byref(ctypes.c_int()))):
+                return
         self.library.cuptiUnsubscribe(self.subscriber)
 
 

@@ -197,6 +197,12 @@ class NativeTaps:
         """A buffer has been written: it can be reused."""
         self._library.tap_release(address)
 
+    def leaves(self, function: Any, ask: Callable[[], object]) -> bool:
+        """Have a function of CUPTI called at the end of a call that ``ask`` makes. Returns whether it was."""
+        self._library.tap_leave(ctypes.cast(function, ctypes.c_void_p))
+        ask()
+        return bool(self._library.tap_left())
+
     def notes(self) -> list[str]:
         """What the recording lacks, for the user."""
         out = (ctypes.c_uint64 * 3)()

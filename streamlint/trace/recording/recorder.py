@@ -104,8 +104,8 @@ class Recorder:
             "time": time.time(),
         }
 
-    def stop(self) -> None:
-        """Take what is left, close the file, and let CUPTI go, also after the file could not be written.
+    def stop(self, leaves: bool = False) -> None:
+        """Take what is left, close the file, and let CUPTI go, also after the file could not be written. It can leave it, too.
 
         Does nothing a second time, or in a forked child.
         """
@@ -117,12 +117,13 @@ class Recorder:
         self._thread.join()
         self._cupti.flush(forced=True)
         self._turn()
-        self._cupti.close()
+        end = self._cupti.now()
+        self._cupti.close(self.taps.leaves if leaves else None)
         self.stacks.keeps = False
         gpu = gpu_name()
         self._rows += [["gpu", gpu]] if gpu else []
         self._rows += [["note", note] for note in self.taps.notes()]
-        self._rows.append(["end", self._cupti.now()])
+        self._rows.append(["end", end])
         self._turn()
         if self._file is not None:
             self._file.close()

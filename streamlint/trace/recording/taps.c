@@ -59,6 +59,9 @@ static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
 
 enum { STACK = 1, SIZE = 2 };
+static uint32_t (*leave)(void);
+static _Atomic int leaves; /* CUPTI is to leave the process when the next call ends */
+
 static uint8_t asked[4][CALLS]; /* whether a call's stack is taken, and whether its second argument is a size; by domain and number */
 
 /* What is kept of a call besides its record. */
@@ -242,6 +245,11 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
         return;
     if (*(const int32_t *)data != 0) { /* callbackSite: CUPTI_API_EXIT */
         uint64_t end = clock_of_records();
+        if (depth == 1 && atomic_exchange(&leaves, 0)) {
+            depth = 0;
+            leave();
+            return;
+        }
         if (depth && --depth < DEEP && domain && (!depth || open_calls[depth].correlation != open_calls[depth - 1].correlation))
             keep(domain, number, data, &open_calls[depth], end);
         return;
@@ -259,6 +267,19 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
         mine->has_stack = 1;
     }
     mine->start = clock_of_records();
+}
+
+/* Have a function called when the next call ends, by which CUPTI leaves the process: it is safe there. */
+void tap_leave(void *function)
+{
+    leave = (uint32_t (*)(void))function;
+    atomic_store(&leaves, 1);
+}
+
+/* Whether that is over; it is not done any more. */
+int tap_left(void)
+{
+    return !atomic_exchange(&leaves, 0);
 }
 
 /* Wait until there is much to collect, the time is over, or tap_wake was called. Takes no GIL, so a program that has it goes on. */

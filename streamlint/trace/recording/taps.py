@@ -70,6 +70,10 @@ class PythonTaps:
         """Records of calls: CUPTI makes them."""
         return iter(())
 
+    def leaves(self, function: object, ask: Callable[[], object]) -> bool:
+        """Nothing is called at the end of calls: CUPTI stays."""
+        return False
+
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
         if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing
             return

@@ -34,6 +34,12 @@ def test_host_time_of_a_place() -> None:
     assert found.blocked == (103 + 203 + 53 + 2) * US
 
 
+def test_how_often_a_thread_came_to_a_place() -> None:
+    """Calls with nothing in between are of one time, such as those that move a module; a launch or another place is in between."""
+    found = costs(played("@3 wait; @3 wait; launch 10; @4 wait; @4 launch 10; @4 wait; @5 wait; @6 wait; @5 wait"))
+    assert {line: at(found, line).stretches for line in (3, 4, 5, 6)} == {3: 1, 4: 2, 5: 2, 6: 1}
+
+
 def test_launches_and_queries_are_no_waits() -> None:
     trace = played("@3 launch 100; @3 launch 100")
     trace.calls.append(Call("cudaEventQuery", 100, 100, 20 * US, 21 * US))

@@ -55,4 +55,4 @@ def test_the_recorder_takes_longer_in_other_threads() -> None:
     trace = Trace("recorded", calls, main_threads={1: 1})
     overhead.of_recorder(trace)
     assert [call.overhead for call in trace.calls] == [overhead.BESIDE, overhead.BESIDE_IN_THREADS, overhead.BESIDE]
-    assert trace.overhead == overhead.CALL
+    assert trace.overhead == overhead.OWN_CALL

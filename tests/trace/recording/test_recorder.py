@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -18,7 +19,7 @@ from fake_cupti import FakeLibrary, played
 from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Call, Trace
 from streamlint.trace.readers.recorded import read
-from streamlint.trace.recording import form, output, sessions
+from streamlint.trace.recording import cupti, form, output, sessions
 from streamlint.trace.recording import recorder as recorders
 from streamlint.trace.recording.cupti import Cupti
 from streamlint.trace.recording.recorder import Recorder
@@ -71,6 +72,36 @@ def test_a_run_comes_back(tmp_path: Path, callbacks: str) -> None:
     assert trace.main_threads == {os.getpid(): os.getpid()}
     assert [note for note in trace.notes if "compiler" not in note] == []
     assert isinstance(recorder.taps, PythonTaps) == (callbacks == "python")
+
+
+def test_cupti_leaves_at_the_end_of_a_call(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in which it stays launches slowly from then on. The call that is made for it is none of the program's."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+
+    def asked(_version: object) -> None:
+        with library.call(1, 2, 9, 90, 95):
+            pass
+
+    monkeypatch.setattr(cupti, "load", lambda _name: types.SimpleNamespace(cuDriverGetVersion=asked))
+    monkeypatch.setattr(recorders, "gpu_name", lambda: "")
+    recorder = started(path, library)
+    played(library)
+    recorder.stop(leaves=True)
+    assert (library.left, library.ended) == ((1, False) if callbacks == "compiled" else (0, True))
+    assert [one.name for one in read(path).calls] == ["cudaMalloc", "cudaMemcpy", "cudaLaunchKernel"]
+
+
+@pytest.mark.parametrize(("leaves", "version"), [(False, 28), (True, 23)])
+def test_cupti_stays(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch, leaves: bool, version: int) -> None:
+    """It stays in a program that ends, and in one with a version that must not leave."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    monkeypatch.setattr(cupti, "load", lambda _name: types.SimpleNamespace(cuDriverGetVersion=lambda _version: None))
+    monkeypatch.setattr(recorders, "gpu_name", lambda: "")
+    recorder = started(path, library)
+    recorder._cupti.version = version
+    played(library)
+    recorder.stop(leaves=leaves)
+    assert (library.left, library.ended) == (0, True)
 
 
 def lines(trace: Trace, call: Call) -> list[tuple[str, str]]:
@@ -137,8 +168,9 @@ def test_a_crash_loses_what_was_not_written(tmp_path: Path, monkeypatch: pytest.
     while time.monotonic() < deadline:
         time.sleep(0.01)
         copy.write_bytes(path.read_bytes())
-        if copy.stat().st_size > 20 and len((trace := read(copy)).calls) == 3:
-            break
+        with contextlib.suppress(StreamlintError):  # no call is written yet
+            if copy.stat().st_size > 20 and len((trace := read(copy)).calls) == 3:
+                break
     recorder.stop()
     assert [note.partition(": ")[2] for note in trace.notes] == [
         f"the recording breaks off; up to the last second of process {os.getpid()} is missing"
