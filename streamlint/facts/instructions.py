@@ -73,8 +73,12 @@ def _elements(function: Function, register: int) -> tuple[int, ...] | None:
     kind = function.unit.ir.constants[made[3]] if made is not None and made[0] == op.BUILD else None
     if made is None or kind not in ("tuple", "list"):
         return None
+    return made[4:] if kind == "tuple" else _of_list(function, made, register)
+
+
+def _of_list(function: Function, made: Instruction, register: int) -> tuple[int, ...] | None:
     appended = [use for use in function.uses[register] if use[0] == op.APPEND and use[2] == register]
-    if kind == "list" and not all(use in appended or _only_spreads(function, use, register) for use in function.uses[register]):
+    if not all(use in appended or _only_spreads(function, use, register) for use in function.uses[register]):
         return None
     if not appended:
         return made[4:]

@@ -7,6 +7,7 @@ is said.
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import COPIES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
@@ -43,8 +44,8 @@ def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
         if one[0] == op.CONST:
             value = function.unit.ir.constants[one[3]]
             return (((), value),) if isinstance(value, int) and value else ()
-        if one[0] in (op.COPY, op.CAST, op.REBIND):
-            return sum_of(function, one[{op.COPY: 3, op.CAST: 4, op.REBIND: 5}[one[0]]], depth - 1)
+        if (before := _before(function, one)) is not None:
+            return sum_of(function, before, depth - 1)
         if one[0] == op.BINARY and function.text(one[3]) in ("+", "-", "*"):
             first, second = (sum_of(function, each, depth - 1) for each in one[4:6])
             sign = _SIGNS.get(function.text(one[3]))
@@ -52,6 +53,32 @@ def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
         if one[0] == op.CALL and function.dotted(one[3]) == "sizeof":
             return (((), 1),)
     return (((alike(function, register),), 1),) if register >= 0 else ()
+
+
+def _before(function: Function, one: Instruction) -> int | None:
+    """The register whose value an instruction gives on."""
+    return _unchanged(function, one) if one[0] == op.PHI else one[COPIES[one[0]]] if one[0] in COPIES else None
+
+
+def _unchanged(function: Function, phi: Instruction) -> int | None:
+    """The register from before a loop that no round changes: calls that may take it by reference aside."""
+    found, waiting, seen = set[int](), list(phi[3:]), {phi[2]}
+    while waiting and len(found) < 2:
+        register = waiting.pop()
+        one = function.definitions[register]
+        if register in seen:
+            continue
+        seen.add(register)
+        if one is not None and one[0] in (op.PHI, op.REBIND):
+            waiting += one[3:] if one[0] == op.PHI else one[5:6]
+        else:
+            found.add(register)
+    return found.pop() if len(found) == 1 else None
+
+
+def fits(extent: Sum | None, distance: Sum) -> bool:
+    """Whether so much ends before a distance, whatever the unknown values are: none is negative."""
+    return bool(extent) and all(count >= 0 for _, count in plus(distance, extent or (), -1))
 
 
 def as_entered(frame: Frame, held: Sum) -> Sum:

@@ -11,8 +11,9 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering import rotation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
+from streamlint.ordering.parts import fits, sum_of
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
-from streamlint.ordering.regions import PLACED, are_apart
+from streamlint.ordering.regions import PLACED, Region, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import Copied, Viewed
@@ -33,6 +34,7 @@ class RaceMemory(Repeated):
         super().__init__(transfer)
         self.memory = OnDevice(transfer)
         self._site: Site
+        self._distances: dict[tuple[Function, Key], int] = {}
         self._back: dict[tuple[Function, Instruction], tuple[Place, ...]] = {}
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
@@ -59,7 +61,9 @@ class RaceMemory(Repeated):
         if one is not None and is_offset and not tensors_in(self.facts, function, one):
             for base, offset in (one[4:6], one[5:3:-1]):
                 for place in (name for each in self._shared(function, base) for name in self.places.names(function, each)):
-                    yield place.behind(Element((_RANGE, alike(function, offset))))
+                    key = Element((_RANGE, alike(function, offset)))
+                    self._distances[function, key] = offset
+                    yield place.behind(key)
 
     def _given_back(self, function: Function, call: Instruction) -> tuple[Place, ...]:
         """Where the memory has a name that the functions which a call enters give back, or a view of it: ``self.slot(n)``."""
@@ -109,7 +113,18 @@ class RaceMemory(Repeated):
         beyond = rest_behind(held.place, place)
         if region.kind == PLACED and state.frame.function is region.function and any(map(_is_range, beyond or ())):
             return True
-        return are_apart(region, self.regions.of(state.frame.function, one).get(register))
+        touched = self.regions.of(state.frame.function, one).get(register)
+        steps = beyond or rest_behind(place, held.place)
+        return are_apart(region, touched) or (touched is not None and self._are_beside(region, touched, steps or ()))
+
+    def _are_beside(self, first: Region, second: Region, steps: tuple[Key, ...]) -> bool:
+        """Whether of two pieces of one memory each ends before the distance between their beginnings."""
+        function = first.function
+        offset = self._distances.get((function, steps[0])) if function is not None and len(steps) == 1 else None
+        if function is None or offset is None or function is not second.function:
+            return False
+        distance = sum_of(function, offset)
+        return fits(first.extent, distance) and fits(second.extent, distance)
 
     def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False, by: Instruction | None = None) -> bool:
         """Whether what a register holds overlaps with the memory that is tracked."""

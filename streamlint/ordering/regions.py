@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.parts import Sum, sum_of
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.numba_kernels import added, configured, kernel_in
 from streamlint.transfer.transfer import Transfer
@@ -22,13 +23,15 @@ _SHAPED = {op.BINARY: slice(4, 6), op.CAST: slice(4, 5), op.COPY: slice(3, 4)}
 
 
 class Region(NamedTuple):
-    """A part of memory. ``terms`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
+    """A part of memory. ``terms`` are names, or expressions of a function with their variables; ``begins_later``: not at zero;
+    ``extent``: how much it is, from the beginning."""
 
     kind: str
     terms: frozenset[object]
     names: frozenset[Key] = frozenset()
     function: Function | None = None
     begins_later: bool = False
+    extent: Sum | None = None
 
 
 class Regions:
@@ -61,7 +64,8 @@ class Regions:
         for call in self.transfer.modelled(function, one):
             size = call.one("bytes") if call.row.effect in ("copy", "memset") else None
             if size is not None and size >= 0:
-                region = Region(BYTES, frozenset({alike(function, size)}), frozenset(_names(function, size)), function)
+                names, extent = frozenset(_names(function, size)), sum_of(function, size)
+                region = Region(BYTES, frozenset({alike(function, size)}), names, function, extent=extent)
                 yield from ((register, region) for register in call.operands)
 
     def _of_decorated(self, function: Function, one: Instruction, called: int) -> Iterator[tuple[int, Region]]:
