@@ -49,8 +49,14 @@ class ModuleMemory:
         return any(rest_behind(whole, owner) is not None or rest_behind(owner, whole) is not None for whole in wholes for owner in owners)
 
     def written(self, function: Function, registers: Iterable[int]) -> Iterator[Tracked]:
-        """The weights of the modules of which registers hold parameters: ``for p in module.parameters(): p.data.mul_(2)``."""
-        yield from (Tracked(BUFFER, place.behind(WEIGHTS)) for place in self._owners(function, registers))
+        """The weights of the modules of which registers hold parameters: ``for p in module.parameters(): p.data.mul_(2)``. One parameter
+        that is asked for by its name is not the others."""
+        those = [register for register in registers if not self._is_named(function, register)]
+        yield from (Tracked(BUFFER, place.behind(WEIGHTS)) for place in self._owners(function, those))
+
+    def _is_named(self, function: Function, register: int) -> bool:
+        shared = (function.definitions[each] for each in (self.transfer.shared(function, register) if register >= 0 else ()))
+        return any(one is not None and one[0] == op.ITEM and isinstance(function.constant(one[4]), str) for one in shared)
 
     def _owners(self, function: Function, registers: Iterable[int]) -> list[Place]:
         """The modules of which registers hold parameters, or memory of such."""
