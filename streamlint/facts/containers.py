@@ -54,6 +54,8 @@ class Containers(Declared):
     def _built_contents(self, frame: Frame, one: Instruction, key: Key | None, node: Node) -> None:
         kind = frame.function.unit.ir.constants[one[3]]
         starred: tuple[int, ...] = kind[1] if isinstance(kind, tuple) else ()
+        if any(use[0] == op.BINARY and frame.function.text(use[3]) == "*" for use in frame.function.uses.get(one[2], ())):
+            key = None  # ``[None] * count`` has its elements anywhere
         for index, register in enumerate(one[4:]):
             if not _may_be_at(index, key, starred):
                 continue

@@ -85,12 +85,17 @@ class Facts(Bindings):
         said = bool(parameter.annotation) and parameter.kind in ("plain", "keyword")
         if said:
             said = self.declared(function.unit, parameter.annotation, node)
-        if not said and not self.is_private(function):
-            self.unknown(node, "caller")
-        elif not said and self.is_given_away(function):
-            self.solver.at_last(lambda: None if self._calls.get(function) else self.unknown(node, "caller"))
+        if not said:
+            self._from_anybody(function, node)
         if parameter.default and not self.is_private(function):
             self.from_default(frame, parameter, node)
+
+    def _from_anybody(self, function: Function, node: Node) -> None:
+        """What code out of view may hand over: to a nested function that is given away, if no call of it is in view."""
+        if not self.is_private(function):
+            self.unknown(node, "caller")
+        elif self.is_given_away(function):
+            self.solver.at_last(lambda: None if self._calls.get(function) else self.unknown(node, "caller"))
 
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
         """Declared as a class of the program: an object of it or of one that derives from it, whichever is handed over."""

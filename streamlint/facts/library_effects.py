@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 
 from streamlint.facts.frames import Arguments
+from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Constant,
@@ -19,10 +20,12 @@ from streamlint.facts.objects import (
     Unknown,
 )
 from streamlint.facts.selectors import UNMOVED, Selectors
+from streamlint.ir import Instruction
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
 HOST_ARRAY = "numpy.ndarray"
+TENSOR = "torch.Tensor"
 SYMBOLS = "symbols"
 """The kind of a shared library that is opened."""
 
@@ -171,6 +174,14 @@ class LibraryEffects(Selectors):
             self.solver.when(held, lambda inner: self._computed_from(inner, kind, on_host, target) if isinstance(inner, Memory) else None)
         elif isinstance(value, Unknown):
             self.solver.add(target, value)
+
+    def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
+        super().unknown_call(reason, arguments, target)
+        site = arguments.site
+        if site is not None and not site.function.is_cpp and shows_tensor(site.function, site.instruction):
+            row = self.models.method(TENSOR, site.function.text(site.instruction[4]))
+            if row is not None and row.effect == "transfer":
+                self._transfer(row, None, arguments, target)
 
     def _transfer(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         source = self.selected(row.get("of"), receiver, arguments)
@@ -438,3 +449,9 @@ class LibraryEffects(Selectors):
 
     def _opaque(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.unknown_call("external", arguments, target)
+
+
+def shows_tensor(function: Function, one: Instruction) -> bool:
+    """Whether a call moves something that is a tensor, whatever it came from: what methods of tensors give."""
+    made = function.definitions[one[3]] if function.invokes(one, "moves") and one[3] >= 0 else None
+    return made is not None and function.invokes(made, "same-elements", "elementwise", "summary")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamlint.facts.frames import Frame
+from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
@@ -125,7 +126,10 @@ class Registers(Operators):
             self.solver.add(node, self.objects(Text, False, begun.partition("%")[0] if operator == "%" else begun))
         if operator == "+" and isinstance(ended := frame.function.constant(one[5]), str):
             self.solver.when(self.register(frame, one[4]), lambda value: self._put_between("", value, ended, node))
-        for register in one[4:6]:
+        repeated = [each for each in one[4:6] if operator == "*" and is_display(frame.function, each)]  # ``[None] * count``
+        for register in repeated:
+            self.solver.edge(self.register(frame, register), node)
+        for register in one[4:6] if not repeated else ():
             self.solver.when(self.register(frame, register), lambda value: self._operand(value, node, operator in ("+", "|", "or")))
         self.by_operator(frame, one, node)
 
@@ -320,3 +324,9 @@ def _is_given(frame: Frame, index: int) -> bool:
     arguments = frame.arguments
     place = index - (1 if frame.function.has_receiver and frame.receiver is not None else 0)
     return arguments is not None and (place < len(arguments.positional) or frame.function.code.parameters[index].name in arguments.keywords)
+
+
+def is_display(function: Function, register: int) -> bool:
+    """Whether a register holds a list or tuple that is written out."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.BUILD

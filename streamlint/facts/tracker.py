@@ -38,7 +38,7 @@ class Tracker(Following):
         opcode = use[0]
         if opcode in _CALLING_OBJECT and depth == 0:
             self.called(function, use)
-        if opcode in _PASSED_ON:
+        if _passes_on(function, use):
             self.follow(function, use[2], depth)
             if opcode == op.INPLACE and use[4] == register:
                 self.changed(function, use)
@@ -277,6 +277,11 @@ def _may_mean(function: Function, register: int, name: str, is_text: bool) -> bo
         return is_text and one is not None and one[0] != op.CONST
     texts = function.unit.ir.constants[one[3]] if one[0] == op.FORMAT else map(function.constant, op.reads(one))
     return any(isinstance(text, str) and text and text in name for text in texts or ())
+
+
+def _passes_on(function: Function, use: Instruction) -> bool:
+    """Whether the result of an instruction is the value, or the list that is filled later: ``[None] * count``."""
+    return use[0] in _PASSED_ON or (use[0] == op.BINARY and function.text(use[3]) == "*")
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:

@@ -156,15 +156,7 @@ class Beginnings:
 
     def _running(self, held: list[Held]) -> Iterator[Begun]:
         """The calls that run modules which are attributes: by the names of those."""
-        made = ((function, function.definitions[register]) for function, register in held)
-        names = dict.fromkeys(function.text(one[4]) for function, one in made if one is not None and one[0] == op.ATTR)
-        names |= {
-            function.text(use[3]): None
-            for function, register in held
-            for use in function.uses[register]
-            if use[0] == op.SET_ATTR and use[4] == register
-        }
-        for name in names:
+        for name in dict.fromkeys(name for function, register in held for name in _attributes(function, register)):
             units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
             for function in (each for unit in units if len(units) <= _MOST_FILES for each in unit.functions):
                 for one in function.by_opcode[op.INVOKE] if name in function.called_names else ():
@@ -419,6 +411,14 @@ class _Kept:
 def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
     """Whether a call gives memory of another type of elements."""
     return one[0] in CALLING and any(isinstance(action, Viewed) and action.casts for action in transfer.of(function, one))
+
+
+def _attributes(function: Function, register: int) -> Iterator[str]:
+    """The attributes that a register was read from, or is stored in."""
+    one = function.definitions[register]
+    if one is not None and one[0] == op.ATTR:
+        yield function.text(one[4])
+    yield from (function.text(use[3]) for use in function.uses[register] if use[0] == op.SET_ATTR and use[4] == register)
 
 
 def _is_given(function: Function, one: Instruction) -> bool:

@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
-from streamlint.ordering.turns import asked_for_none
+from streamlint.ordering.set_flags import asked_for_none
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Context

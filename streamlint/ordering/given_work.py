@@ -11,7 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.ordering.places import Places
-from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, Copied, Lost, Stream
 from streamlint.transfer.contexts import Contexts
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
@@ -130,7 +130,8 @@ class GivenWork:
                 waits = [action.stream.register for action in actions if isinstance(action, Waited)]
                 if one[0] in _GIVING or not set(held).isdisjoint(waits):
                     return True
-                if not (actions or self.transfer.libraries(each, one) or self.transfer.edges(each, one)):
+                is_known = any(not isinstance(action, Lost) for action in actions)
+                if not (is_known or self.transfer.libraries(each, one) or self.transfer.edges(each, one)):
                     return True
         return False
 

@@ -13,13 +13,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering import rotation
 from streamlint.ordering.copy_streams import CopyStreams
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, FILLED, LATE, SET, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.on_device import may_be_there
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
+from streamlint.ordering.set_flags import SetFlags, asked_for_none
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.turns import asked_for_none
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import (
     CURRENT,
@@ -36,7 +36,7 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import CALLING
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question
 from streamlint.waits.questions import alike
@@ -50,6 +50,14 @@ class Pending(CopyStreams):
 
     meets_memory = True
     passive = (*Walk.passive, Lost)
+    hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.flow = self.flags = SetFlags(self.places)
+
+    def is_hooked(self, function: Function, one: Instruction) -> bool:
+        return super().is_hooked(function, one) and (one[0] not in (op.SET_ATTR, op.SET_ITEM) or self.flags.sets(function, one))
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action is what must not come before the copy has ended: it is reported, and the path ends."""
@@ -300,8 +308,8 @@ class Pending(CopyStreams):
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "is", "is not"):
             return None
         asked_for = asked_for_none(function, one[2])
-        if asked_for is not None and self.has(state, EVENT, asked_for[0]):  # where the path goes on, the event behind the work is there
-            return asked_for[1]
+        if asked_for is not None and any(self.has(state, kind, asked_for[0]) for kind in (EVENT, FILLED, SET)):
+            return asked_for[1]  # where the path goes on, the event behind the work is there, or what was put in its place
         equal = (self._is_answer(state, *pair) for pair in (one[4:6], one[5:3:-1]))
         is_equal = next((each for each in equal if each is not None), None)
         return None if is_equal is None else is_equal == (function.text(one[3]) in ("==", "is"))
@@ -319,7 +327,7 @@ class Pending(CopyStreams):
     def done_where(self, state: State, condition: int) -> bool | None:
         if self.has(state, DONE, condition):
             return True
-        return False if self.has(state, STATUS, condition) or self.has(state, LATE, condition) else None
+        return False if any(self.has(state, kind, condition) for kind in (STATUS, LATE, SET)) else None
 
 
 def _is_fetch(action: Action) -> TypeGuard[Copied]:

@@ -15,8 +15,8 @@ from streamlint.ordering.places import ANY, Element, Key, Place, rest_behind
 from streamlint.ordering.race_memory import RaceMemory
 from streamlint.ordering.recorded_events import RecordedEvents
 from streamlint.ordering.same_streams import SameStreams
+from streamlint.ordering.set_flags import asked_for_none
 from streamlint.ordering.states import State
-from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Copied, Read, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited

@@ -12,7 +12,7 @@ from streamlint.facts.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, EVENT, EXACT, FILLED, SET, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, EVENT, EXACT, STREAM, Tracked
 from streamlint.ordering.indices import Indexed, is_named
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.origins import YIELDED
@@ -20,7 +20,7 @@ from streamlint.ordering.parts import Sum, as_entered, begins, length, lies_in, 
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import Rounds, next_round
 from streamlint.ordering.states import MOST_GUESSES, State
-from streamlint.ordering.turns import Pools, asked_for_none
+from streamlint.ordering.turns import Pools
 from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
@@ -47,13 +47,12 @@ class Reuse(NamedTuple):
 class Reuses(Indexed):
     """Finds the writes of a program to memory that copies still use."""
 
-    hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
     is_wide = False
     """Whether it counts, too, what no known caller connects: a method and the next call of one."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.flow = Pools(self.places)
+        self.flow = self.flags = Pools(self.places)
         self._rounds = Rounds()
         self._copied: Copied
         self._site: Site
@@ -265,18 +264,6 @@ class Reuses(Indexed):
     def _is_beside(self, state: State) -> bool:
         """Whether a path goes on in another thread."""
         return not state.path and state.frame.root.function is not self._site.function
-
-    # --- flags
-
-    def done_where(self, state: State, condition: int) -> bool | None:
-        """A flag that was set behind the copy is set: where it is not, the path is another."""
-        return False if self.has(state, SET, condition) else super().done_where(state, condition)
-
-    def said(self, state: State, one: Instruction) -> bool | None:
-        asked = asked_for_none(state.frame.function, one[2]) if one[0] == op.COMPARE else None
-        if asked is not None and (self.has(state, FILLED, asked[0]) or self.has(state, SET, asked[0])):
-            return asked[1]
-        return super().said(state, one)
 
     # --- what writes
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import is_none
-from streamlint.facts.objects import Constant, Container, Object, Unknown
+from streamlint.facts.objects import Container, Object
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, rest_behind
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.places import Element, Key, Place, rest_behind
 from streamlint.ordering.queues import takes_first
 from streamlint.ordering.rotation import EARLIER
+from streamlint.ordering.set_flags import SetFlags
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.questions import Key as Term
 from streamlint.waits.questions import alike
@@ -87,13 +87,9 @@ def _stores_in(unit: Unit, name: str) -> Iterator[tuple[Function, int]]:
                     yield function, one[-1]
 
 
-class Pools(Flow):
+class Pools(SetFlags):
     """Flow in which a queue hands out what it has held longest: with other elements before it, what was put in is not what comes next. Of
     a queue that was filled where it was made it is known that rounds come to it: like the slots of a ring."""
-
-    def __init__(self, places: Places) -> None:
-        super().__init__(places)
-        self._optional: dict[Unit, frozenset[str]] = {}
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         is_first = one[0] == op.INVOKE and takes_first(function, one)
@@ -116,34 +112,10 @@ class Pools(Flow):
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)
-        if one[0] in (op.SET_ATTR, op.SET_ITEM):
-            return tracked | set(self._flags(function, one))
         if one[0] != op.INVOKE or function.text(one[4]) not in function.known("reorders"):
             return tracked
         kept = self.places.names(function, one[3])
         return frozenset(held for held in tracked if held.kind != BUFFER or not any(rest_behind(place, held.place) for place in kept))
-
-    def _flags(self, function: Function, one: Instruction) -> Iterator[Tracked]:
-        """What an assignment to an attribute or element of a name says of it."""
-        for target, register in self.places.assigned(function, one):
-            if function.is_cpp or ANY in target.path:
-                continue
-            made = function.definitions[register] if register >= 0 else None
-            if made is not None and made[0] == op.CONST:
-                if function.unit.ir.constants[made[3]] is True:
-                    yield Tracked(SET, target)
-            elif one[0] == op.SET_ATTR and function.text(one[3]) in self._asked(function.unit):
-                values = self.facts.values(function, register).values
-                if values and not any(map(_may_be_none, values)):
-                    yield Tracked(FILLED, target)
-
-    def _asked(self, unit: Unit) -> frozenset[str]:
-        """The attributes that a file compares with None."""
-        if unit not in self._optional:
-            compared = ((function, one) for function in unit.functions for one in function.by_opcode[op.COMPARE])
-            read = ((function, function.definitions[one[4]]) for function, one in compared if is_none(function, one[5]))
-            self._optional[unit] = frozenset(function.text(one[4]) for function, one in read if one is not None and one[0] == op.ATTR)
-        return self._optional[unit]
 
 
 def unless_new(function: Function, condition: int, holds: bool, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
@@ -165,14 +137,3 @@ def _is_turn(key: Key, counter: Term, slots: Term) -> bool:
     index = key.key if isinstance(key, Element) and isinstance(key.key, tuple) else ()
     index = index[1] if index[:1] == (EARLIER,) and isinstance(index[1], tuple) else index
     return index[:4] == (op.BINARY, "%", counter, slots)
-
-
-def asked_for_none(function: Function, register: int) -> tuple[int, bool] | None:
-    """The register that a comparison with None asks for, and whether it is true where that is None; None of what is no such comparison."""
-    one = function.definitions[register] if register >= 0 else None
-    name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
-    return (one[4], name == "is") if one is not None and name in ("is", "is not") and is_none(function, one[5]) else None
-
-
-def _may_be_none(value: Object) -> bool:
-    return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)

@@ -18,7 +18,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.flow import Tracked
-from streamlint.ordering.quiet import Quiet, Region
+from streamlint.ordering.quiet import Heads, Quiet, Region, Touch
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.walk_branches import Branches
 from streamlint.transfer.actions import Action
@@ -81,32 +81,38 @@ class Walk(Branches):
         is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
         self._at_head = state.tracked
         at_head = heads = self._quiet.heads(state.tracked)
-        whole = self._quiet.whole(function, state.block) if home == op.NONE and not is_beside else None
-        for index in range(state.place, len(code)) if whole is None or heads.are_touched(whole) else ():
-            touched = steps[index]
+        is_passed = home == op.NONE and not is_beside and self._is_untouched(heads, self._quiet.whole(function, state.block))
+        for index in range(state.place, len(code)) if not is_passed else ():
             if is_beside and self.meanwhile.waits(function, code[index]):
                 return  # whoever it waits for may have waited for the operation
-            if touched is not None and index != home and not (at_head if code[index][0] == op.PHI else heads).are_touched(touched):
+            if index != home and self._is_untouched(at_head if code[index][0] == op.PHI else heads, steps[index]):
                 continue
-            if index == home and self.redone(state, code[index]):
-                return
             after, others = self._step(state, index, judge, origin)
             yield from others
             if after is None:
                 return
             state, heads = after, self._quiet.heads(after.tracked)
-        if code[-1][0] == op.BRANCH and not is_beside and (region := self._passed_by(state, origin)) is not None:
-            behind = state._replace(block=region.last)
-            yield from (
-                self._entering(behind, region.join) if region.join != NOBODY else self._ends(behind, function.code.blocks[region.last][-1])
-            )
+        region = self._passed_by(state, origin) if not is_beside else None
+        yield from self._past(state, region) if region is not None else self._ends(state, code[-1])
+
+    @staticmethod
+    def _is_untouched(heads: Heads, touched: Touch | None) -> bool:
+        """Whether what is looked at means nothing for what is tracked: None is never passed by."""
+        return touched is not None and not heads.are_touched(touched)
+
+    def _past(self, state: State, region: Region) -> Iterator[State]:
+        """What follows a part of the function that is passed by."""
+        state = state._replace(block=region.last)
+        if region.join != NOBODY:
+            yield from self._entering(state, region.join)
         else:
-            yield from self._ends(state, code[-1])
+            yield from self._ends(state, state.frame.function.code.blocks[region.last][-1])
 
     def _passed_by(self, state: State, origin: _Origin) -> Region | None:
         """What is behind a branch until its ways meet, if nothing there means anything for what is tracked."""
-        region = self._quiet.region(state.frame.function, state.block)
-        if region is None or (origin[0] is state.frame.function and origin[1] in region.blocks):
+        function = state.frame.function
+        region = self._quiet.region(function, state.block) if function.code.blocks[state.block][-1][0] == op.BRANCH else None
+        if region is None or (origin[0] is function and origin[1] in region.blocks):
             return None
         return None if self._quiet.heads(state.tracked).are_touched(region.touch) else region
 
@@ -114,6 +120,8 @@ class Walk(Branches):
         """The state behind an instruction in its block, None where the path leaves that; and the states that it leads to elsewhere."""
         function = state.frame.function
         one = function.code.blocks[state.block][index]
+        if origin == (function, state.block, index) and self.redone(state, one):
+            return None, ()
         heard = self._judged(state, one, judge, origin)
         if heard is None or self.passed(heard, one):
             return None, ()

@@ -17,9 +17,10 @@ from streamlint.ordering.flow import OBJECTS, Tracked, leads_to
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
+from streamlint.ordering.set_flags import asked_for_none
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
-from streamlint.ordering.turns import asked_for_none, unless_new
+from streamlint.ordering.turns import unless_new
 from streamlint.ordering.walk_calls import Calls
 from streamlint.transfer.actions import Action, Stream
 from streamlint.transfer.transfer import Transfer

@@ -138,7 +138,12 @@ class Uses:
         if copied.direction in ("h2d", "d2d", "peer"):
             is_named = call.row.effect == "copy" or call.device_spaces() == {"device"}
             return is_named or not self.on_host(call.function, call.result)
-        return any(self.on_device(call.function, side) for side in (copied.source, copied.target))
+        sides = (copied.source, copied.target)
+        return any(self.on_device(call.function, side) for side in sides) or (copied.asynchronous is True and self._is_pinned(call, sides))
+
+    def _is_pinned(self, call: ModelledCall, sides: tuple[int, ...]) -> bool:
+        """Whether one of two sides is page-locked: a copy that need not wait has a device on the other one."""
+        return any(value.pinning == "pinned" for side in sides if side >= 0 for value in call.memory(side))
 
     def _given(self, call: ModelledCall) -> tuple[int, ...]:
         return tuple(register for register in call.operands if self.on_device(call.function, register))
