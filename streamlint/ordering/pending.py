@@ -17,7 +17,7 @@ from streamlint.ordering.flow import BUFFER, DONE, EVENT, FILLED, LATE, SET, SIG
 from streamlint.ordering.on_device import may_be_there
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
-from streamlint.ordering.set_flags import SetFlags, asked_for_none
+from streamlint.ordering.set_flags import SETTING, SetFlags, asked_for_none
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, Walk
@@ -50,14 +50,14 @@ class Pending(CopyStreams):
 
     meets_memory = True
     passive = (*Walk.passive, Lost)
-    hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
+    hooked = SETTING
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.flow = self.flags = SetFlags(self.places)
 
     def is_hooked(self, function: Function, one: Instruction) -> bool:
-        return super().is_hooked(function, one) and (one[0] not in (op.SET_ATTR, op.SET_ITEM) or self.flags.sets(function, one))
+        return super().is_hooked(function, one) and (one[0] not in SETTING or self.flags.sets(function, one))
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action is what must not come before the copy has ended: it is reported, and the path ends."""

@@ -13,6 +13,9 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import FILLED, SET, Flow, Tracked
 from streamlint.ordering.places import ANY, Places
 
+SETTING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME})
+"""Instructions that may set a flag: of an object, of a slot, of a file; in C++ also a member by its name."""
+
 
 class SetFlags(Flow):
     """Flow in which flags that a path sets are tracked."""
@@ -23,7 +26,7 @@ class SetFlags(Flow):
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)
-        return tracked | set(self._flags(function, one)) if one[0] in (op.SET_ATTR, op.SET_ITEM) else tracked
+        return tracked | set(self._flags(function, one)) if one[0] in SETTING else tracked
 
     def sets(self, function: Function, one: Instruction) -> bool:
         """Whether an assignment sets a flag."""
@@ -54,7 +57,9 @@ class SetFlags(Flow):
 
 def _kept_in(function: Function, one: Instruction) -> str:
     """The attribute that an instruction sets, or sets an element of; "" where that has another name."""
-    return function.text(one[3]) if one[0] == op.SET_ATTR else _attribute(function, function.definitions[one[2]])
+    if one[0] == op.SET_ITEM:
+        return _attribute(function, function.definitions[one[2]])
+    return function.text(one[3]) if one[0] == op.SET_ATTR else ""
 
 
 def _attribute(function: Function, one: Instruction | None) -> str:
