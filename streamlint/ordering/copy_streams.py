@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering import rotation
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked, is_at
 from streamlint.ordering.holding import Holding
@@ -83,6 +84,7 @@ class CopyStreams(Holding):
             kept = self._given_back(state.frame.function, int(str(held.place.root[1])))
             more = {held._replace(place=place.behind(*held.place.path)) for place in kept}
             state = state._replace(tracked=state.tracked | more)
+        state = state._replace(tracked=state.tracked | set(rotation.as_elements(self.places, state.frame.function, state.tracked)))
         if state.stream.kind != CURRENT:
             return state
         return self._on(state, self._where(state.frame, call, state.stream._replace(register=op.NONE)))

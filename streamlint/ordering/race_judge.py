@@ -10,6 +10,7 @@ from streamlint.facts.objects import Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering import rotation
 from streamlint.ordering.communicators import has_communicator
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
@@ -157,6 +158,7 @@ class RaceJudge(RaceCallers):
         """A gradient that a caller has given is one of the module whose parameter it is; members of an object may hold one value."""
         function = state.frame.function
         tracked = self.training.named(function, state.tracked) | set(self.same_members.beside(function, state.tracked))
+        tracked |= set(rotation.as_elements(self.places, function, state.tracked))
         return state._replace(tracked=state.tracked | tracked) if tracked else state
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:

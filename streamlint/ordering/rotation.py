@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.ordering.flow import BUFFER, EVENT, Tracked
 from streamlint.ordering.places import Element, Key, Place, Places
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.operands import argument_registers
@@ -60,6 +61,14 @@ def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
     if made is not None and name in ("values", "items"):
         return made[3] if path == ((Element(1),) if name == "items" else ()) else op.NONE
     return op.NONE if path else register
+
+
+def as_elements(places: Places, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
+    """What is tracked in registers that hold an element of a container for a round, by the container."""
+    for held in tracked:
+        if held.kind in (BUFFER, EVENT) and held.place.root[0] == "register":
+            for place in elements(places, function, int(str(held.place.root[1]))):
+                yield held._replace(place=place.behind(*held.place.path))
 
 
 def called(function: Function, one: Instruction) -> tuple[str, list[int]]:
