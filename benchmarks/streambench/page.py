@@ -73,8 +73,7 @@ newer than release 0.33.0, which lacks it (`CHECK_GPU_SYNC_PATTERNS=FILE python 
 """
 MISSED = """\
 What is missed: `torch.cuda.empty_cache()` in a module's forward that a loop calls is told at the loop's call (21 of SL003, counted as
-missed); a graph's input that a partial object, a record or a list keeps (SL034); and few that start a thread. The false alarm is CuPy
-memory that a list keeps for another stream.
+missed); a graph's input that a partial object, a record or a list keeps (SL034); and few that start a thread.
 
 The templates were used to find mechanisms that the engine lacked: with the engine before that work 84.2 % were found, and 0.6 % of the
 twins were flagged. So these figures say that hazards are followed through such code, not how often a new program is understood.
