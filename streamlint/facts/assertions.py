@@ -11,10 +11,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Models
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import SPACES, Selector
 
-_WORDS = {"cuda-device": "device", "cpu-device": "host"}
-"""Where memory is that constants of devices name."""
 _MAKES = (op.CONSTRUCT, op.CALL)
 _DEEPEST = 8
 
@@ -84,7 +82,7 @@ class Assertions:
 
     def _named_by(self, function: Function, register: int) -> str:
         one = function.definitions[register] if register >= 0 else None
-        return _WORDS.get(self.models.constants.get(function.text(one[3]), ""), "") if one is not None and one[0] == op.NAME else ""
+        return SPACES.get(self.models.constants.get(function.text(one[3]), ""), "") if one is not None and one[0] == op.NAME else ""
 
     def _of_device(self, function: Function, register: int, depth: int = 0) -> int:
         """The memory whose device a register holds, or the type of its device; NONE if it holds nothing of the kind."""

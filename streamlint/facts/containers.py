@@ -8,6 +8,7 @@ from functools import partial
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import repeats
 from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import Container, External, Instance, Key, Name, Object, SuperObject, may_be_under
@@ -54,7 +55,7 @@ class Containers(Declared):
     def _built_contents(self, frame: Frame, one: Instruction, key: Key | None, node: Node) -> None:
         kind = frame.function.unit.ir.constants[one[3]]
         starred: tuple[int, ...] = kind[1] if isinstance(kind, tuple) else ()
-        if any(use[0] == op.BINARY and frame.function.text(use[3]) == "*" for use in frame.function.uses.get(one[2], ())):
+        if any(repeats(frame.function, use) for use in frame.function.uses.get(one[2], ())):
             key = None  # ``[None] * count`` has its elements anywhere
         for index, register in enumerate(one[4:]):
             if not _may_be_at(index, key, starred):

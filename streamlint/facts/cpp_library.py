@@ -30,7 +30,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import SPACES, Selector
 
 PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
        "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
@@ -300,7 +300,7 @@ class CppLibrary(CppCalls):
             super().outside(unit, name, target)
 
     def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
-        space = _SPACES.get(self.word_of(value)) if isinstance(value, CppName) else None
+        space = SPACES.get(self.word_of(value)) if isinstance(value, CppName) else None
         if space is not None:
             action(space, "literal")
         else:
@@ -360,7 +360,6 @@ def _is_handle(value: Object) -> bool:
     return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
-_SPACES = {"cpu-device": "host", "cuda-device": "device"}
 _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,

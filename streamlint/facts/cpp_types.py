@@ -17,6 +17,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Models, TypeRow, builtin
+from streamlint.models.vocabulary import SPACES
 from streamlint.support.declared_words import Said
 
 _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
@@ -195,17 +196,13 @@ class CppTypes(Language):
             return None
         if value in ("null-stream", "ptds-stream"):
             return self.objects(LibraryObject, "cudaStream_t", "stream", {"null-stream": "null"}.get(value, "per-thread"))
-        if value in _DEVICES:
-            return self.objects(DeviceValue, _DEVICES[value])
+        if value in SPACES:
+            return self.objects(DeviceValue, SPACES[value])
         return self.objects(CppName, library_name(name), None)
 
     def word_of(self, value: Object) -> str:
         """The word that the rows have for a constant."""
         return self.cpp_models.constants.get(value.name, "") if isinstance(value, CppName) else ""
-
-
-_DEVICES = {"cuda-device": "device", "cpu-device": "host"}
-"""By the word of a constant: where the device is that it names."""
 
 
 def _is_class(meant: TypeRow) -> bool:

@@ -110,6 +110,11 @@ def is_none(function: Function, register: int) -> bool:
     return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
 
 
+def repeats(function: Function, one: Instruction) -> bool:
+    """Whether an instruction makes a list of several times what one holds: ``[None] * count``."""
+    return one[0] == op.BINARY and function.text(one[3]) == "*"
+
+
 def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
     """The registers of the argument that a selector means."""
     given = list(arguments_of(function, one))

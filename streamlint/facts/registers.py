@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import repeats
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
@@ -126,7 +127,7 @@ class Registers(Operators):
             self.solver.add(node, self.objects(Text, False, begun.partition("%")[0] if operator == "%" else begun))
         if operator == "+" and isinstance(ended := frame.function.constant(one[5]), str):
             self.solver.when(self.register(frame, one[4]), lambda value: self._put_between("", value, ended, node))
-        repeated = [each for each in one[4:6] if operator == "*" and is_display(frame.function, each)]  # ``[None] * count``
+        repeated = [each for each in one[4:6] if repeats(frame.function, one) and is_display(frame.function, each)]  # ``[None] * count``
         for register in repeated:
             self.solver.edge(self.register(frame, register), node)
         for register in one[4:6] if not repeated else ():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import repeats
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
 from streamlint.facts.steps import MOST_AROUND, Following
@@ -281,7 +282,7 @@ def _may_mean(function: Function, register: int, name: str, is_text: bool) -> bo
 
 def _passes_on(function: Function, use: Instruction) -> bool:
     """Whether the result of an instruction is the value, or the list that is filled later: ``[None] * count``."""
-    return use[0] in _PASSED_ON or (use[0] == op.BINARY and function.text(use[3]) == "*")
+    return use[0] in _PASSED_ON or repeats(function, use)
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:

@@ -22,6 +22,8 @@ from streamlint.models.keys import Key
 from streamlint.support.records import field, record, replace
 
 VERSION = 1
+SPACES = {"cuda-device": "device", "cpu-device": "host"}
+"""By the word of a constant that names a device: where memory is on that."""
 PLACES = {
     "self": "the receiver of a method, or the object whose attribute is read",
     "2": "the argument at position 2, counted from 0 without the receiver",

@@ -31,7 +31,7 @@ EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _MAKING = frozenset({op.BUILD, op.DICT, op.CONSTRUCT, op.NEW})
-_ALL = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
+SAME_ELEMENTS = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
 
 class Tracked(NamedTuple):
@@ -207,7 +207,7 @@ class Flow:
         self, function: Function, name: str, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place
     ) -> Iterator[Tracked]:
         """What functions give of the elements of their first argument."""
-        if name in _ALL or name in function.known("whole"):
+        if name in SAME_ELEMENTS or name in function.known("whole"):
             yield from self.moved(tracked, sources, target)
         elif name in ("all", "any"):
             answer = DONE if name == "all" else LATE
@@ -244,7 +244,7 @@ class Flow:
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
-        elif name in _ALL or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
+        elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
 
     def _taken(self, function: Function, one: Instruction, looked_up: int | None, tracked: frozenset[Tracked]) -> Iterator[Tracked]:

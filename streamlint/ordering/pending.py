@@ -51,10 +51,11 @@ class Pending(CopyStreams):
     meets_memory = True
     passive = (*Walk.passive, Lost)
     hooked = SETTING
+    flow_of: type[SetFlags] = SetFlags
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.flow = self.flags = SetFlags(self.places)
+        self.flow = self.flags = self.flow_of(self.places)
 
     def is_hooked(self, function: Function, one: Instruction) -> bool:
         return super().is_hooked(function, one) and (one[0] not in SETTING or self.flags.sets(function, one))

@@ -81,7 +81,7 @@ class RaceJudge(RaceCallers):
         self.modules = ModuleMemory(transfer, self.places)
         self.given = GivenWork(transfer, self.places, self.lanes)
         self.training = Training(transfer, self.places, self.modules)
-        self.same_members = SameMembers(transfer, self.places)
+        self.same_members = transfer.one_of(SameMembers, transfer, self.places)
         self._found: dict[Site, Race] = {}
         self._ways: dict[Site, dict[tuple[Site, ...], None]] = {}  # by second piece of work: the calls that lead to it
         self._hands_over: dict[Unit, bool] = {}

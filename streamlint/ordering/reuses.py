@@ -47,12 +47,12 @@ class Reuse(NamedTuple):
 class Reuses(Indexed):
     """Finds the writes of a program to memory that copies still use."""
 
+    flow_of = Pools
     is_wide = False
     """Whether it counts, too, what no known caller connects: a method and the next call of one."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.flow = self.flags = Pools(self.places)
         self._rounds = Rounds()
         self._copied: Copied
         self._site: Site

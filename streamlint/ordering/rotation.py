@@ -10,7 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.flow import BUFFER, EVENT, Tracked
+from streamlint.ordering.flow import BUFFER, EVENT, SAME_ELEMENTS, Tracked
 from streamlint.ordering.places import Element, Key, Place, Places
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.operands import argument_registers
@@ -21,7 +21,6 @@ EARLIER = "elsewhere"
 NEXT = "next"
 """Begins the key of an element that an index names in the round which begins."""
 _PARTS = {op.ATTR: 3, op.COPY: 3, op.DEREF: 3, op.CAST: 4, op.ENTER: 3}
-_SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 _DEEPEST = 8
 
 
@@ -83,7 +82,7 @@ def passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, 
         return given[index], path[1:]
     if name == "enumerate" and index == 1 and given:
         return given[0], path[1:]
-    return (given[0], path) if name in _SAME and given else None
+    return (given[0], path) if name in SAME_ELEMENTS and given else None
 
 
 def elements(places: Places, function: Function, register: int) -> Iterator[Place]:

@@ -8,12 +8,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import DeviceValue, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import SPACES
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.decided import Decided, Link, stores_of
 from streamlint.transfer.transfer import Transfer
 
-_WORDS = {"cuda-device": "device", "cpu-device": "host"}
-"""Where memory is that constants of devices name."""
 _MOVES = frozenset({"copy", "transfer", "factory", "device"})
 _DEEPEST = 12
 
@@ -84,7 +83,7 @@ class Spaces(Decided):
     def compared(self, link: Link, one: Instruction, left: Meant | None, right: Meant | None) -> Meant | None:
         for known, other, register in ((left, right, one[5]), (right, left, one[4])):
             word = known.held[0] if known is not None and known.kind == "constant" and isinstance(known.held, tuple) else ""
-            sign, space = link.function.text(one[3]), _WORDS.get(str(word), "")
+            sign, space = link.function.text(one[3]), SPACES.get(str(word), "")
             if other is None and space and sign in ("==", "!=") and (held := self.space(link, register)):
                 return Meant("value", (held == space) == (sign == "=="))
         return super().compared(link, one, left, right)

@@ -8,10 +8,10 @@ from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import SPACES
 from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import ModelledCall
 
-_SPACES = {"cuda-device": "device", "cpu-device": "host"}
 _WORDS = {"cuda": "device", "cpu": "host"}
 _OPTIONS = frozenset({"device", "same", "pinned_options", "object"})
 """The effects of calls that give options."""
@@ -38,7 +38,7 @@ def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
     if one is None or depth > _DEEPEST:
         return None
     if one[0] == op.NAME and (word := contexts.facts.cpp_models.constants.get(function.text(one[3]), "")):
-        return Option(_SPACES.get(word, ""))
+        return Option(SPACES.get(word, ""))
     if one[0] in (op.CALL, op.INVOKE):
         for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
             if call.row.effect in _OPTIONS:

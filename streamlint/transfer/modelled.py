@@ -13,12 +13,11 @@ from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, Ex
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import SPACES, Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.partials import called
 from streamlint.waits.operands import argument_registers, behind, constants_of, makes_wait, selected_of
 
-_DEVICES = {"cpu-device": "host", "cuda-device": "device"}
 _PACKING = frozenset({"factory", "view", "same", "read", "none"})
 """Effects of what makes an array or an address of what it is given."""
 _DEFAULTS = {"current": CURRENT, "null": NULL}
@@ -197,12 +196,12 @@ class ModelledCall:
         for value in self.facts.values(function, register).values if function is not self.function else self.values(register):
             if isinstance(value, DeviceValue):
                 found.add(value.space)
-            elif isinstance(value, External) and (word := word_of(self.facts, function, register)) in _DEVICES:
-                found.add(_DEVICES[word])
+            elif isinstance(value, External) and (word := word_of(self.facts, function, register)) in SPACES:
+                found.add(SPACES[word])
             elif isinstance(value, Constant) and isinstance(value.value, str):
                 begin = value.value.partition(":")[0]
                 found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))
-            elif isinstance(value, CppName) and (space := _DEVICES.get(self.facts.word_of(value))) is not None:
+            elif isinstance(value, CppName) and (space := SPACES.get(self.facts.word_of(value))) is not None:
                 found.add(space)
         return found
 
