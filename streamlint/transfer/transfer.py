@@ -56,7 +56,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS, *MAKING_ITERATORS})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "slice", "super", *MAKING_CONTAINERS, *MAKING_ITERATORS})
 
 
 class Order(NamedTuple):
