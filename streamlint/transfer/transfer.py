@@ -237,7 +237,8 @@ class Transfer(CallSites):
                 yield Viewed(one[3])
         elif self._is_lost(function, one, modelled):
             is_given = one[0] != op.INVOKE or not calls_member_of_others(self.facts, function, one)
-            yield Lost(operands_of(function, one, is_given), function.text(one[4]) if one[0] == op.INVOKE else "")
+            is_method = one[0] == op.INVOKE and all(call.receiver is not None for call in self.libraries(function, one))
+            yield Lost(operands_of(function, one, is_given), function.text(one[4]) if is_method else "")
             yield from self._given_back(function, one)
 
     def _placed(self, function: Function, action: Action) -> Action:

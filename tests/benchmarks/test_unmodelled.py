@@ -47,6 +47,26 @@ def test_rows_bodies_and_modules_are_known(unmodelled: Any, tmp_path: Path) -> N
     assert found.nameless == 1
 
 
+DECIDING = """
+import acme
+import torch
+
+
+def fetch(scores):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        host = scores.to("cpu", non_blocking=True)
+    acme.finished(side)
+    return host.tolist()
+"""
+
+
+def test_a_call_decides_where_it_may_be_the_wait(unmodelled: Any, tmp_path: Path) -> None:
+    (tmp_path / "fetch.py").write_text(DECIDING, encoding="utf-8")
+    assert unmodelled.read_tree(tmp_path, decided=True).decided == {"acme.finished": 1}
+
+
 def test_the_list_begins_with_what_decided(unmodelled: Any, tmp_path: Path) -> None:
     trees = {
         "one": unmodelled.Tree(10, 1, {"acme.seldom": 1, "acme.often": 4}, {"acme.seldom": 1}),
