@@ -46,7 +46,7 @@ PROBES = {
     "megatron": "megatron.core",
     **{name: name for name in ("causal_conv1d", "diff_gaussian_rasterization", "diff_surfel_rasterization", "einops", "flash_attn")},
     **{name: name for name in ("fused_ssim", "gsplat", "lpips", "mamba_ssm", "nerfacc", "nvdiffrast", "pytorch_msssim", "simple_knn")},
-    **{name: name for name in ("torch_cluster", "torch_scatter", "torch_sparse", "torchmetrics", "xformers")},
+    **{name: name for name in ("torch_cluster", "torch_scatter", "torch_sparse", "torchmetrics", "transformers", "xformers")},
     **{name: name for name in ("codetiming", "fvcore", "ignite", "mmcv", "mmengine", "pytorch_lightning")},
 }
 
