@@ -182,6 +182,11 @@ def test_an_opaque_call_may_wait(capsys):
     assert ORDERED + "`foo(side)` in line 11 is out of view, receives what would tell that the work is done, and may wait for it" in answer
 
 
+def test_a_function_of_a_module_out_of_view_may_wait(capsys):
+    answer = said(capsys, "import acme\n" + READ.format(order="acme.finished(side)"), "return out")
+    assert "`acme.finished(side)` in line 12 is out of view, receives what would tell that the work is done" in answer
+
+
 def test_a_wait_orders_streams(capsys):
     text = TORCH + (
         "def split(x: torch.Tensor):\n"
