@@ -22,7 +22,7 @@ from streamlint.ordering.not_inherited import is_not_inherited
 from streamlint.ordering.places import Place, register_place, rest_behind
 from streamlint.ordering.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.race_callers import RaceCallers
-from streamlint.ordering.race_orders import LEFT
+from streamlint.ordering.race_orders import GIVEN, LEFT
 from streamlint.ordering.same_members import SameMembers
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
@@ -168,6 +168,8 @@ class RaceJudge(RaceCallers):
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         if self._work.stream.kind == APART and (behind := self._behind_collective(state, one)) is not None:
             return behind
+        if self._unknown_work == GIVEN and self.given.is_brought(state.frame.function, one) and self._holds(state, one[3]):
+            return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         if isinstance(action, Worked):
             return self._worked(state, one, action)
         if self.orders(state, one, action):
