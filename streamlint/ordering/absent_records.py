@@ -49,7 +49,7 @@ class AbsentRecords:
         self.transfer, self.facts, self.places = events.transfer, events.facts, events.places
 
     def find(self, function: Function, one: Instruction) -> list[tuple[Site, str]]:
-        """The waits for events that an instruction makes and that nothing records: for all of them, or for one of the keys of a container."""
+        """The waits for events that an instruction makes and nothing records: for all of them, or for one of the keys of a container."""
         if function.is_cpp or one[0] not in CALLING:
             return []
         made = Site(function, one)
