@@ -12,7 +12,8 @@ from streamlint.facts.objects import Constant, External, LibraryObject, Memory, 
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
+from streamlint.transfer.carried import COPYING
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
@@ -174,7 +175,10 @@ class Uses:
             return bool(stores) and all(asks((store.function, store.value)) for store in stores)
         if one[0] == op.PARAM:
             return self._is_given(function, one[3], asks)
-        if one[0] not in (op.CALL, op.INVOKE):
+        if one[0] == op.ATTR:
+            views = (action for action in self.transfer.of(function, one) if isinstance(action, Viewed))
+            return any(asks((function, view.register)) for view in views)
+        if one[0] not in (op.CALL, op.INVOKE) or _copies_elements(function, one):
             return any(asks(source) for source in _sources(function, one))
         if self._is_computed(function, one, asks):
             return True
@@ -266,8 +270,13 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
         yield from ((home, each[3]) for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
     elif one[0] in (op.DECLARE, op.CONSTRUCT):
         yield from ((function, each) for each in (*_put_in(function, one[2]), *one[5 : None if one[0] == op.CONSTRUCT else 5]))
-    elif one[0] in _OPERATORS:
+    elif one[0] in _OPERATORS or _copies_elements(function, one):
         yield from ((function, each) for each in op.reads(one))
+
+
+def _copies_elements(function: Function, one: Instruction) -> bool:
+    """Whether a container is made of another one."""
+    return one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) in COPYING
 
 
 def _put_in(function: Function, container: int) -> Iterator[int]:
