@@ -210,7 +210,7 @@ class Beside:
         return found
 
     def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
-        """The work of a function that may be in flight at an instruction when the function is called again, by a loop or on another object."""
+        """The work of a function that may be in flight at an instruction of a later call: in a loop, or on another object."""
         found = [(event, choice) for event, choice in self._others(function) if counts(event)]
         return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
 
