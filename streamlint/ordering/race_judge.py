@@ -28,6 +28,7 @@ from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
+from streamlint.transfer.language import OPERATORS
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
@@ -319,7 +320,8 @@ class RaceJudge(RaceCallers):
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         is_driver = work.library == "cuda_python"
-        if not self._is_evident and (is_driver or work.name.startswith(_RAW)):
+        is_computed = one[0] in OPERATORS and self._work.library in self.transfer.facts.models.marked("driver")  # of an address, or a number for a kernel
+        if is_computed or (not self._is_evident and (is_driver or work.name.startswith(_RAW))):
             return True
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
         if (is_driver or is_across) and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
