@@ -320,8 +320,8 @@ class RaceJudge(RaceCallers):
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         is_driver = work.library == "cuda_python"
-        is_computed = one[0] in OPERATORS and self._work.library in self.transfer.facts.models.marked("driver")  # of an address, or a number for a kernel
-        if is_computed or (not self._is_evident and (is_driver or work.name.startswith(_RAW))):
+        is_address = one[0] in OPERATORS and self._work.library in self.transfer.facts.models.marked("driver")  # or a kernel's number
+        if is_address or (not self._is_evident and (is_driver or work.name.startswith(_RAW))):
             return True
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
         if (is_driver or is_across) and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
