@@ -81,7 +81,7 @@ class Beside:
         under = {
             (event.instruction, _library(event))
             for event in self.own(callee)
-            if event.choice is not None and event.choice.calls[:1] == via[:1]
+            if event.choice is not None and not via_others(event.choice, via)
         }
         for event in self.own(callee):
             library = _library(event)
@@ -119,7 +119,7 @@ class Beside:
     def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
         """A choice as the outermost caller has it; none that other calls have made."""
         if choice.calls:
-            yield from (choice,) if choice.calls[0] == via[0] else ()
+            yield from () if via_others(choice, via) else (choice,)
             return
         if choice.kind != PARAMETER or choice.place is None or place < 0:
             yield choice._replace(calls=via[place + 1 :])
@@ -306,6 +306,11 @@ def waits_for(wait: Event, choice: Choice) -> bool:
     if wait.choice.kind == choice.kind == MADE:
         return bool(wait.choice.made & choice.made)
     return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:
+    """Whether other calls than those on a way have made a choice, or none has."""
+    return choice.calls[:1] == () or choice.calls[0] not in via
 
 
 def _is_left_open(choice: Choice) -> bool:
