@@ -45,6 +45,8 @@ MOST_DEFINERS = 200
 """Overriding methods of a name that a call may enter."""
 ELEMENT_TYPE = "numpy.dtype.kind"
 """What stands for the type of a tensor's elements: a name of a library that is no device."""
+ADDRESS = "ctypes.c_void_p"
+"""The type of addresses."""
 
 
 class Members(Containers):
@@ -72,10 +74,14 @@ class Members(Containers):
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
         elif isinstance(value, Activation):
             self.solver.add(target, self.objects(External, f"builtins.activation.{name}", value))
-        elif isinstance(value, Unknown):
+        elif isinstance(value, Unknown) or self._is_address(value, name):
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")
+
+    def _is_address(self, value: Object, name: str) -> bool:
+        """Whether a member is the address of a function of C that calls one of the program (``ctypes.cast(thunk, c_void_p).value``)."""
+        return isinstance(value, (FunctionObject, BoundMethod)) and self.models.member(ADDRESS, name) is not None
 
     def _program_member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         """A member of an object, a class or a file of the program."""
