@@ -74,14 +74,16 @@ class Members(Containers):
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
         elif isinstance(value, Activation):
             self.solver.add(target, self.objects(External, f"builtins.activation.{name}", value))
-        elif isinstance(value, Unknown) or self._is_address(value, name):
+        else:
+            self._other_member(value, name, target)
+
+    def _other_member(self, value: Object, name: str, target: Node) -> None:
+        """A member of what is not known, or of a function: of a function of C that calls it, the address (``cast(f, c_void_p).value``)."""
+        is_address = isinstance(value, (FunctionObject, BoundMethod)) and self.models.member(ADDRESS, name) is not None
+        if isinstance(value, Unknown) or is_address:
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")
-
-    def _is_address(self, value: Object, name: str) -> bool:
-        """Whether a member is the address of a function of C that calls one of the program (``ctypes.cast(thunk, c_void_p).value``)."""
-        return isinstance(value, (FunctionObject, BoundMethod)) and self.models.member(ADDRESS, name) is not None
 
     def _program_member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         """A member of an object, a class or a file of the program."""
