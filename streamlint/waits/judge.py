@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
+from streamlint.waits.computing import reads_number
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
@@ -32,7 +33,7 @@ from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, Model
 from streamlint.waits.passed import is_plain
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import CALLED, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
+from streamlint.waits.regions import CALLED, COMPUTE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
 from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
@@ -267,6 +268,8 @@ class HotWaits:
         if self.unused.is_unused(first.function):
             return UNUSED
         if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
+            return NO_LOOP
+        if first.does == COMPUTE and not reads_number(self.finder, wait):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for

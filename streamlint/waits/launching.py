@@ -54,7 +54,7 @@ class Launching:
         calls += [edge.instruction for edge in self.graph.calls(body.function).edges if edge.is_followed and edge.callee in waiting]
         for index in dict.fromkeys(body.loop_of(one) for one in calls):
             loop = body.graph.loops[index] if index != NOBODY else None
-            if loop is not None and self._launches(body, loop) and not self._is_looked_at(body, loop):
+            if loop is not None and self.launches(body, loop) and not self._is_looked_at(body, loop):
                 yield loop
 
     def _waits(self, function: Function) -> Iterator[Instruction]:
@@ -64,7 +64,7 @@ class Launching:
                 yield call.instruction
         yield from (one for one in calls.unknown if waits_for_device(self.graph, function, one))
 
-    def _launches(self, body: Body, loop: Loop) -> bool:
+    def launches(self, body: Body, loop: Loop) -> bool:
         """Whether a round launches work, by itself or through what it calls."""
         function = body.function
         inside = [cause for cause in self.effects.own(function) if body.home[cause.instruction] in loop.body]
