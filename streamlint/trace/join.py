@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Row = tuple[str, int]
 
 NOT_SEEN = "its function ran, but no recorded call comes from this line"
+NOT_IN_PARTS = "no call from it is in the recorded parts of the run"
 NOT_THERE = "its function is not in the recording"
 NEVER_HELD = "its line ran, and no call of it held the host or the GPU"
 NO_TIME = "a race costs no time that could be shown"
@@ -40,11 +41,12 @@ class Seen:
 
     rows: set[Row] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
+    is_part: bool = False  # of the run, not all of it
 
     @classmethod
     def of(cls, trace: Trace, names: Callable[[str], str | None]) -> Seen:
         """From a recording, with the names that `check` gives files."""
-        seen = cls()
+        seen = cls(is_part=trace.left_out > 0)
         for stack in trace.stacks:
             for frame in stack:
                 if (name := names(frame.file)) is not None:
@@ -86,7 +88,7 @@ def _judged(finding: Finding, costs: list[Cost], seen: Seen, statements: _Statem
     if any(row in seen.rows for row in statements.rows(finding)):
         return Judged(finding, "CHEAP", None, NEVER_HELD)
     ran = (finding.span.file, _last(finding.qualname)) in seen.functions
-    return Judged(finding, "NOT REACHED", None, NOT_SEEN if ran else NOT_THERE)
+    return Judged(finding, "NOT REACHED", None, NOT_IN_PARTS if seen.is_part else NOT_SEEN if ran else NOT_THERE)
 
 
 def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:

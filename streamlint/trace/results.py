@@ -115,7 +115,7 @@ class Unnamed:
 
     cost: Cost
     reason: str
-    kind: str = ""  # unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once, outside, other rank
+    kind: str = ""  # of commands.stalls: unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once
     is_direct: bool = False  # all of it asynchronous copies that leave the host alone
 
 

@@ -28,7 +28,9 @@ class Computing:
 
     def functions(self, functions: Iterable[Function]) -> frozenset[Function]:
         """The functions from which calls lead to the read of a number of such an array."""
-        return above(self.finder.graph, (one for one in functions if any(reads_number(self.finder, wait) for wait in self.finder.waits(one))))
+        return above(
+            self.finder.graph, (one for one in functions if any(reads_number(self.finder, wait) for wait in self.finder.waits(one)))
+        )
 
     def loops(self, body: Body, reading: frozenset[Function]) -> Iterator[Loop]:
         """The loops of a function whose rounds read a number, and launch work."""
