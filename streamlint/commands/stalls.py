@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from streamlint.config.settings import Resolver
 from streamlint.silence import Answer, Reason, explain_each
@@ -40,9 +41,9 @@ _KINDS = {
 def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: Resolver, top: int) -> None:
     """Give the dearest stalls their reasons. Each costs time: of the others it is said that nobody looked."""
     asked: list[tuple[Unnamed, int]] = []
-    returning = {cost.process for cost in joined.costs.costs if cost.kind == FREE}
+    growing = _growing(joined)
     for number, one in enumerate(joined.unnamed):
-        if (known := _seen(one, names, returning)) is not None:
+        if (known := _seen(one, names, growing)) is not None:
             one.kind, one.reason = known
         elif number >= top:
             one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
@@ -71,9 +72,20 @@ def _of_upload(cost: Cost) -> str:
     )
 
 
-def _seen(one: Unnamed, names: Names, returning: Container[int]) -> tuple[str, str] | None:
-    """The kind of a reason that the recording shows, and its words; None where the code has to be asked. ``returning`` are the processes
-    that gave memory back to the driver."""
+def _growing(joined: Joined) -> dict[int, str]:
+    """The processes that asked the driver for memory more than twice as often as they returned it, and how often."""
+    asked: Counter[int] = Counter()
+    returned: Counter[int] = Counter()
+    for cost in joined.costs.costs:
+        asked[cost.process] += cost.driver_allocations if cost.kind == ALLOCATE else 0
+        returned[cost.process] += cost.calls if cost.kind == FREE else 0
+    often = {one: times for one, times in asked.items() if times > 2 * returned[one]}
+    return {one: f"{times} times in this run, and memory was returned {returned[one]} times" for one, times in often.items()}
+
+
+def _seen(one: Unnamed, names: Names, growing: Mapping[int, str]) -> tuple[str, str] | None:
+    """The kind of a reason that the recording shows, and its words; None where the code has to be asked. ``growing`` says of processes
+    how often they asked the driver for memory."""
     cost = one.cost
     if not cost.place.file or not cost.place.lines:
         return NO_LINE, "the recording has no line of your code for these calls"
@@ -84,9 +96,8 @@ def _seen(one: Unnamed, names: Names, returning: Container[int]) -> tuple[str, s
     if one.is_direct:
         ways = f"of {cost.source} to {cost.destination} memory"
         return NO_WAIT, f"an asynchronous copy {ways} waits for nothing: its time is that of the calls themselves"
-    if cost.kind == ALLOCATE and cost.driver_allocations == cost.calls and cost.process not in returning:
-        calls = f"its {cost.calls} calls ask" if cost.calls > 1 else "it asks"
-        return GROWTH, f"{calls} the driver for memory that is never returned: an allocator does so until it has enough"
+    if cost.kind == ALLOCATE and 2 * cost.driver_allocations > cost.calls and cost.process in growing:
+        return GROWTH, f"an allocator asks the driver for memory, {growing[cost.process]}: it grows until it has enough"
     if cost.stretches == 1:
         calls = f"its {cost.calls} calls came one behind the other, with no work in between" if cost.calls > 1 else "it was called once"
         return ONCE, f"{calls}: no round repeats the line in this run"

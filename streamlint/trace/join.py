@@ -30,6 +30,8 @@ NOT_IN_PARTS = "no call from it is in the recorded parts of the run"
 NOT_THERE = "its function is not in the recording"
 NEVER_HELD = "its line ran, and no call of it held the host or the GPU"
 NO_TIME = "a race costs no time that could be shown"
+DIRECT = 0.9
+"""Share of a line's blocked time from which on it counts as that of copies which wait for nothing."""
 _BY_TRAIL = (ALLOCATE, FREE, PIN)
 # The heads of compound statements: what stands below them is not theirs.
 _HEADS = ("for ", "while ", "async ", "with ", "def ", "class ", "if ", "elif ", "else", "try", "for(", "while(", "if(")
@@ -101,8 +103,14 @@ def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
 
 def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
     dear = [mine for mine in _by_place(costs) if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
-    found = [Unnamed(merged(one), "", is_direct=all(is_direct(each.call, each.source, each.destination) for each in one)) for one in dear]
+    found = [Unnamed(merged(one), "", is_direct=_are_direct(one)) for one in dear]
     return sorted(found, key=lambda one: by_price(one.cost))
+
+
+def _are_direct(costs: Sequence[Cost]) -> bool:
+    """Whether nearly all of the blocked time of a line is that of asynchronous copies which wait for nothing."""
+    direct = sum(one.blocked for one in costs if is_direct(one.call, one.source, one.destination))
+    return direct >= DIRECT * sum(one.blocked for one in costs)
 
 
 class _Statements:

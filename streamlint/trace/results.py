@@ -116,7 +116,7 @@ class Unnamed:
     cost: Cost
     reason: str
     kind: str = ""  # of commands.stalls: unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once
-    is_direct: bool = False  # all of it asynchronous copies that leave the host alone
+    is_direct: bool = False  # nearly all of it asynchronous copies that leave the host alone
 
 
 @record(slots=True)
