@@ -268,9 +268,7 @@ class HotWaits:
             return ON_HOST
         if self.unused.is_unused(first.function):
             return UNUSED
-        if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
-            return NO_LOOP
-        if first.does == COMPUTE and not reads_number(self.finder, wait):
+        if not self._is_of_kind(wait, region):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return needed(wait)  # one read of what it is called for
@@ -282,6 +280,13 @@ class HotWaits:
         if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
             return MEASURES
         return WARMS_UP if warms_up(self.hot, region) else None
+
+    def _is_of_kind(self, wait: Wait, region: Region) -> bool:
+        """Whether a region is one of those that are looked at for waits of a kind."""
+        does = region.chain()[0].does
+        if does == COMPUTE:
+            return reads_number(self.finder, wait)
+        return wait.what == DEVICE if does == LAUNCH else wait.what in (READ, CAST, UPLOAD) or not serves(region)
 
     def _is_needed(self, wait: Wait, region: Region, origin: str) -> bool:
         """Whether the rounds need what a wait fetches, each of them and at once."""

@@ -264,12 +264,16 @@ class _File:
             if made is not None:
                 made.device = work.device
         _mark_captures(calls)
+        self._move(calls)
+        self.trace.calls += calls
+        self.trace.works += self.works
+
+    def _move(self, calls: list[Call]) -> None:
+        """Move a part of the recording to where the one before it ended."""
         for call in calls if self.cut else ():
             call.start, call.end = call.start - self.cut, call.end - self.cut
         for work in self.works if self.cut else ():
             work.start, work.end = work.start - self.cut, work.end - self.cut
-        self.trace.calls += calls
-        self.trace.works += self.works
 
 
 def _outermost(calls: list[Call]) -> tuple[dict[int, int], list[Call]]:

@@ -45,20 +45,24 @@ def main(arguments: Sequence[str]) -> int:
         print(f"streamlint: {words[0]}: no such file", file=sys.stderr)
         return FAILED
     try:
-        share = share_of(options["--share"])
-        require_gpu()
-        recorder = start_until_exit(options["--output"], options["--root"], share)
+        _record(options["--output"], options["--root"], share_of(options["--share"]))
     except StreamlintError as error:
         print(f"streamlint: {error}", file=sys.stderr)
         return FAILED
-    if share == 1:
-        children.follow(options["--output"], options["--root"], recorder.session)
     _show_as_python()
     if words[0] == "-m":
         _module(words[1:])
     else:
         _script(words)
     return 0
+
+
+def _record(output: str, root: str, share: float) -> None:
+    """Record until the program ends; its child processes as well, if all of it is recorded. Raises StreamlintError."""
+    require_gpu()
+    recorder = start_until_exit(output, root, share)
+    if share == 1:
+        children.follow(output, root, recorder.session)
 
 
 def share_of(text: str) -> float:
