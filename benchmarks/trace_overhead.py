@@ -3,8 +3,8 @@
     python benchmarks/trace_overhead.py [SECONDS [SHARE]] > overhead.json     (needs a GPU and PyTorch)
 
 The speed of a host changes by the second, so each recorded part is held against the mean of the plain ones before and behind it, and the
-median of these quotients is what counts. With a share below 1 (`record(..., share=0.25)`) a part is all steps of a whole turn of the
-recorder, with CUPTI and without, and its time is their mean.
+median of these quotients is what counts. With a share below 1 (`record(..., share=0.25)`) a part is all steps of the second turn of
+the recorder, in which CUPTI comes back and leaves, and its time is their mean.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def measured(seconds: float, share: float = 1.0) -> dict[str, Any]:
         path = Path(folder) / "run.slt"
         while time.perf_counter() < until:
             with streamlint.record(path, root=Path(__file__).parent, share=share):
+                if share < 1:
+                    part(step)  # CUPTI comes back in the next turn
                 with_recorder.append(part(step))
             plain.append(part(step))
         trace = recorded.read(path)
