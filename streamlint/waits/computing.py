@@ -6,7 +6,7 @@ calls, and a number of an array that it may have computed is read in it, or in a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
@@ -26,11 +26,12 @@ class Computing:
         self.launching = launching
         self.finder = finder
 
-    def functions(self, functions: Iterable[Function]) -> frozenset[Function]:
-        """The functions from which calls lead to the read of a number of such an array."""
-        return above(
-            self.finder.graph, (one for one in functions if any(reads_number(self.finder, wait) for wait in self.finder.waits(one)))
-        )
+    def functions(self, functions: Collection[Function]) -> frozenset[Function]:
+        """The functions from which calls lead to the read of a number of such an array. Only files beside its library are looked at."""
+        units = {one.unit for one in functions}
+        beside = {unit for unit in units if self.launching.is_beside(unit)}
+        own = (one for one in functions if one.unit in beside)
+        return above(self.finder.graph, (one for one in own if any(reads_number(self.finder, wait) for wait in self.finder.waits(one))))
 
     def loops(self, body: Body, reading: frozenset[Function]) -> Iterator[Loop]:
         """The loops of a function whose rounds read a number, and launch work."""

@@ -48,6 +48,11 @@ class Launching:
         own = (one for unit in units for one in unit.functions if any(last_part(name) in self._names for name in one.called_names))
         return above(self.graph, (one for one in own if any(self._waits(one))))
 
+    def is_beside(self, unit: Unit) -> bool:
+        """Whether a file of Python uses a library with such a wait, or another file near it does."""
+        libraries = {library for named in self._names.values() for library in named}
+        return not unit.is_cpp and any(self.effects.rounds.is_used_near(unit, library) for library in libraries)
+
     def loops(self, body: Body, waiting: frozenset[Function]) -> Iterator[Loop]:
         """The loops of a function that wait for the device, launch work, and leave the rest to it."""
         calls = [*self._waits(body.function)]

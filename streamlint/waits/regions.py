@@ -135,7 +135,7 @@ class WaitRegions(HotRegions):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
                     self._region(function, loop, does=LAUNCH)
 
-    def _add_computing(self, functions: Iterable[Function]) -> None:
+    def _add_computing(self, functions: list[Function]) -> None:
         """Loops that compute with arrays which are always on the GPU, and read numbers of them."""
         found = Computing(Launching(self.effects), WaitFinder(self.graph, self.all_loops))
         reading = found.functions(functions)
