@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
@@ -31,10 +32,6 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
 from streamlint.models.vocabulary import SPACES, Selector
-
-PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
-       "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
-"""Methods of containers that store an argument: its position, -1 for the last."""
 
 Effect = Callable[["CppLibrary", Row, "Object | None", Arguments, Node], None]
 
