@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -58,9 +58,20 @@ class BraceLists:
 
     def emplaced(self, function: Function, one: Instruction) -> list[str]:
         """The members that the arguments become of which a method makes an element in its container."""
-        holder = self._type(function, one[3]) if function.is_cpp and function.text(one[4]).startswith(_EMPLACES) else None
-        made = self._record(self._element(holder)) if holder is not None else None
+        made = self._record(self._made_inside(function, one))
         return [member.name for member in made.ir.fields if not member.static] if made is not None else []
+
+    def constructed(self, function: Function, one: Instruction) -> str:
+        """The last part of the name of the class whose constructor a method of a container runs with its arguments; empty for others."""
+        typed = self._made_inside(function, one)
+        return last_part(str(typed.kind[0])) if typed is not None and not typed.kind[2] else ""
+
+    def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
+        """The type of the element that a method makes of its arguments in its container."""
+        if not function.is_cpp or one[0] != op.INVOKE or not function.text(one[4]).startswith(_EMPLACES):
+            return None
+        holder = self._type(function, one[3])
+        return self._element(holder) if holder is not None else None
 
     def _record(self, typed: Typed | None) -> ClassInfo | None:
         meant = self._class(typed) if typed is not None and not typed.kind[2] and typed.kind[4] is None else None

@@ -9,12 +9,14 @@ from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import ClassInfo
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
     BoundMethod,
+    ClassObject,
     CppName,
     DeviceValue,
     Elements,
@@ -327,6 +329,19 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
+            if name in _CONSTRUCTS and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+                self._constructed_in(value, target)
+
+    def _constructed_in(self, value: Elements, target: Node) -> None:
+        """A method of a container runs the constructor of what the container holds."""
+        function, kind = self.element_types.get(value, (None, None))
+        if function is None or kind is None or kind[2]:
+            return
+        kind, meant = self.named_type(function, kind)
+        if isinstance(meant, ClassInfo):
+            self.solver.add(target, self.objects(ClassObject, meant))
+        elif self.cpp_models.call(str(kind[0])) is not None:
+            self.solver.add(target, self.objects(CppName, str(kind[0])))
 
     def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
@@ -357,6 +372,8 @@ def _is_handle(value: Object) -> bool:
     return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
+_CONSTRUCTS = frozenset({"emplace_back", "emplace_front", "emplace"})
+"""Methods of containers that make an element of their arguments."""
 _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,

@@ -67,7 +67,7 @@ class CppTypes(Language):
         return (
             not (kind[2] or kind[1] or kind[4] is not None)
             and not isinstance(meant, ClassInfo)
-            and (meant is None or meant.kind == "object")
+            and (meant is None or (meant.kind == "object" and self.cpp_models.call(str(kind[0])) is None))
         )
 
     def held_type(self, function: Function, kind: TypeTuple) -> TypeTuple | None:

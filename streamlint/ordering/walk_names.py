@@ -177,7 +177,8 @@ class WalkNames:
         if function.is_cpp and one[0] == op.CALL and handed_over(function, one) is not None:
             return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
-            return self.places.names(function, one[2])
+            inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
+            return (*self.places.names(function, one[2]), *inside)  # `jobs.emplace_back(...)` makes an element
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
