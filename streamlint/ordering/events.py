@@ -195,7 +195,8 @@ class EmptyWaits(EventWalk):
             return not is_kept or not self.events.is_recorded(self._site)
         if not is_of_object or not reached.calls:
             return True
-        return reached.stream is not None and (reached.stream == record[2] or self._works_later(self._roots[number], record, reached.stream))
+        stream = reached.stream
+        return stream is not None and (stream == record[2] or self._works_later(self._roots[number], record, stream))
 
     def _is_made_late(self, root: Function, reached: _Reached) -> bool:
         """Whether a wait also finds the event that an earlier call has made, stored, and recorded: only the first wait is empty."""
