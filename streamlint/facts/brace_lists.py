@@ -188,24 +188,35 @@ class BraceLists:
         one = function.definitions[register] if register >= 0 else None
         if one is None or depth > _DEEPEST:
             return None
-        opcode = one[0]
-        if opcode in _MADE:
+        if one[0] in _MADE:
             return self._made(function, one)
-        if opcode == op.PARAM:
-            kind = function.code.parameters[one[3]].type
-            return Typed(function, kind) if kind is not None else None
-        if opcode in _SAME:
-            return self._type(function, one[_SAME[opcode]], depth + 1)
-        if opcode == op.LOAD:
-            return self._variable(function, one[3], depth)
-        if opcode == op.NAME:
-            return self._named(function, function.text(one[3]))
-        if opcode == op.ATTR:
-            return self._member(function, one[3], function.text(one[4]), depth)
-        if opcode in (op.ITEM, op.NEXT) or (opcode == op.INVOKE and function.text(one[4]) in function.known("element-of")):
-            holder = self._type(function, one[3], depth + 1)
-            return self._element(holder) if holder is not None else None
-        found = self._type(function, one[3], depth + 1) if opcode == op.DEREF else None
+        if one[0] in _SAME:
+            return self._type(function, one[_SAME[one[0]]], depth + 1)
+        rule = _TYPES.get(one[0])
+        return rule(self, function, one, depth) if rule is not None else None
+
+    def _of_parameter(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        kind = function.code.parameters[one[3]].type
+        return Typed(function, kind) if kind is not None else None
+
+    def _of_variable(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        return self._variable(function, one[3], depth)
+
+    def _of_name(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        return self._named(function, function.text(one[3]))
+
+    def _of_member(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        return self._member(function, one[3], function.text(one[4]), depth)
+
+    def _of_element(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        """The type of what is taken out of a container, by an index, a loop or a method."""
+        if one[0] == op.INVOKE and function.text(one[4]) not in function.known("element-of"):
+            return None
+        holder = self._type(function, one[3], depth + 1)
+        return self._element(holder) if holder is not None else None
+
+    def _of_pointee(self, function: Function, one: Instruction, depth: int) -> Typed | None:
+        found = self._type(function, one[3], depth + 1)
         return found.less() if found is not None else None
 
     def _made(self, function: Function, one: Instruction) -> Typed:
@@ -258,3 +269,14 @@ _WANTED: dict[int, Callable[[BraceLists, Function, int, Instruction, int], Typed
     op.BIND: BraceLists._by_binding,
 }
 """By opcode of a use: the type that it wants."""
+_TYPES: dict[int, Callable[[BraceLists, Function, Instruction, int], Typed | None]] = {
+    op.PARAM: BraceLists._of_parameter,
+    op.LOAD: BraceLists._of_variable,
+    op.NAME: BraceLists._of_name,
+    op.ATTR: BraceLists._of_member,
+    op.ITEM: BraceLists._of_element,
+    op.NEXT: BraceLists._of_element,
+    op.INVOKE: BraceLists._of_element,
+    op.DEREF: BraceLists._of_pointee,
+}
+"""By opcode of what defines a register: its declared type."""

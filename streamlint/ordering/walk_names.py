@@ -177,8 +177,7 @@ class WalkNames:
         if function.is_cpp and one[0] == op.CALL and handed_over(function, one) is not None:
             return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
-            inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
-            return (*self.places.names(function, one[2]), *inside)  # `jobs.emplace_back(...)` makes an element
+            return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
@@ -186,6 +185,11 @@ class WalkNames:
         if function.is_cpp and function.method is not None:
             return (object_of(function),)  # a method of the same object
         return None
+
+    def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
+        """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""
+        inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
+        return (*self.places.names(function, one[2]), *inside)
 
     def _behind_arrow(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
         """C++: the object to which the `operator->` of the receiver leads whose method a call runs; None where it is the receiver."""
