@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Place, Places
 
-_PAIR = ("first", "second")
+PAIR = ("first", "second")
 _VALUE = Element(1)
 Part = tuple[int, tuple[Element, ...], Place]
 """A register, the keys behind it, and where what is there stands then."""
@@ -43,15 +43,15 @@ def _paired(given: tuple[int, ...], target: Place) -> Iterator[Part]:
     """The elements of a pair or a tuple, which have names in a pair."""
     for index, register in enumerate(given):
         yield register, (), target.behind(Element(index))
-        if len(given) == len(_PAIR):
-            yield register, (), target.behind(_PAIR[index])
+        if len(given) == len(PAIR):
+            yield register, (), target.behind(PAIR[index])
 
 
 def _listed(places: Places, function: Function, one: Instruction, target: Place) -> Iterator[Part]:
     """The members of the record that a list in braces makes, or the elements of the pair."""
     fields = places.facts.brace_lists.fields(function, one)
     yield from ((register, (), target.behind(field)) for field, register in zip(fields, one[4:], strict=False))
-    if not fields and len(one) == 4 + len(_PAIR):
+    if not fields and len(one) == 4 + len(PAIR):
         yield from _paired(one[4:], target)
 
 

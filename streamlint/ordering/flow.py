@@ -11,7 +11,7 @@ from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.cpp_flow import put_together
+from streamlint.ordering.cpp_flow import PAIR, put_together
 from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
@@ -147,8 +147,10 @@ class Flow:
         if one[0] in _PUTS_TOGETHER:
             for register, keys, stands in put_together(places, function, one, target):
                 yield from self.moved(tracked, places.names(function, register), stands, keys)
-        elif (one[0] == op.ATTR and function.text(one[4]) == "second") or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
-            yield from self.moved(tracked, places.names(function, one[3]), target)
+        elif (one[0] == op.ATTR and function.text(one[4]) == PAIR[1]) or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
+            entry = places.names(function, one[3])
+            is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
+            yield from self.moved(tracked, () if is_pair else entry, target)
 
     def _concatenated(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """Elements of lists that become those of another: ``[*a, *b]``, ``a + b``, ``a += b``. A sum of memory is other memory."""
