@@ -122,6 +122,14 @@ class Cpp(CppCallers):
     def _made_object(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.made(frame, one, self._type(frame, one), node)
 
+    def _built(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """A list in braces: where a record is wanted, an object of its class."""
+        record = self.brace_lists.record(frame.function, one)
+        if record is None:
+            super()._build(frame, one, node)
+        else:
+            self.construct(record, self.arguments(frame, one), node)
+
     def _made_array(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.made_array(frame, one, self._type(frame, one), node)
 
@@ -160,6 +168,7 @@ CPP_RULES: dict[int, Rule] = {
     op.CONSTRUCT: Cpp._made_object,
     op.NEW: Cpp._made_object,
     op.NEW_ARRAY: Cpp._made_array,
+    op.BUILD: Cpp._built,
     op.REBIND: Cpp._rebind,
     op.LAUNCH: Cpp._launched,
     op.UNARY: Cpp._operator,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.cpp_library import PUT, CppLibrary
+from streamlint.facts.brace_lists import PUT
+from streamlint.facts.cpp_library import CppLibrary
 from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.cpp_tracker import MAKES, CppTracker
 from streamlint.facts.frames import Frame

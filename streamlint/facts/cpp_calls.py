@@ -42,7 +42,9 @@ class CppCalls(CppNames):
         found = self._arguments.get(key)
         if found is not None or not frame.function.is_cpp:
             return super().arguments(frame, instruction)
-        if instruction[0] == op.LAUNCH:
+        if instruction[0] == op.BUILD:
+            first, shape = 4, op.NONE
+        elif instruction[0] == op.LAUNCH:
             first, shape = 6 + instruction[5], instruction[4]
         elif instruction[0] in _OPERANDS:
             first, place = _OPERANDS[instruction[0]]

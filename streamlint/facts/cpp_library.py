@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import ClassInfo
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
     BoundMethod,
+    ClassObject,
     CppName,
     DeviceValue,
     Elements,
@@ -31,10 +34,6 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
 from streamlint.models.vocabulary import SPACES, Selector
-
-PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
-       "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
-"""Methods of containers that store an argument: its position, -1 for the last."""
 
 Effect = Callable[["CppLibrary", Row, "Object | None", Arguments, Node], None]
 
@@ -330,6 +329,19 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
+            if name in _CONSTRUCTS and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+                self._constructed_in(value, target)
+
+    def _constructed_in(self, value: Elements, target: Node) -> None:
+        """A method of a container runs the constructor of what the container holds."""
+        function, kind = self.element_types.get(value, (None, None))
+        if function is None or kind is None or kind[2]:
+            return
+        kind, meant = self.named_type(function, kind)
+        if isinstance(meant, ClassInfo):
+            self.solver.add(target, self.objects(ClassObject, meant))
+        elif self.cpp_models.call(str(kind[0])) is not None:
+            self.solver.add(target, self.objects(CppName, str(kind[0])))
 
     def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
@@ -360,6 +372,8 @@ def _is_handle(value: Object) -> bool:
     return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
+_CONSTRUCTS = frozenset({"emplace_back", "emplace_front", "emplace"})
+"""Methods of containers that make an element of their arguments."""
 _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
+from streamlint.facts.brace_lists import BraceLists
 from streamlint.facts.cpp_places import CppPlaces
 from streamlint.facts.cpp_scopes import Meaning, Variable, scope_of
 from streamlint.facts.frames import Frame
@@ -30,6 +32,11 @@ ARROW = "operator->"
 
 class CppNames(CppPlaces):
     """Value flow of names and members of C++."""
+
+    @cached_property
+    def brace_lists(self) -> BraceLists:
+        """The records that lists in braces make."""
+        return BraceLists(self)
 
     def cpp_name(self, frame: Frame, name: str, node: Node, read: Instruction | None = None) -> None:
         """What a name that is no local means; ``read`` is the instruction that reads it."""

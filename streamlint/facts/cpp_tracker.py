@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.cpp_library import PUT
+from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit

@@ -67,7 +67,7 @@ class CppTypes(Language):
         return (
             not (kind[2] or kind[1] or kind[4] is not None)
             and not isinstance(meant, ClassInfo)
-            and (meant is None or meant.kind == "object")
+            and (meant is None or (meant.kind == "object" and self.cpp_models.call(str(kind[0])) is None))
         )
 
     def held_type(self, function: Function, kind: TypeTuple) -> TypeTuple | None:
@@ -147,12 +147,12 @@ class CppTypes(Language):
         if array is None and name in self.cpp_models.marked("contiguous") and plain:
             return self.objects(Memory, "host", "pageable" if len(args) == 1 or name == "std::array" else "unknown", str(name))
         made = self.objects(Elements, "array" if array is not None else str(name).removeprefix("std::"), home)
-        held = element if array is not None else self._held_by(str(name), args)
+        held = element if array is not None else self.kind_inside(str(name), args)
         if held is not None:
             self.element_types[made] = function, held
         return made
 
-    def _held_by(self, name: str, args: tuple[TypeTuple, ...]) -> TypeTuple | None:
+    def kind_inside(self, name: str, args: tuple[TypeTuple, ...]) -> TypeTuple | None:
         """The type of all elements of a container: of a map that of its values."""
         place = 1 if name in self.cpp_models.marked("mapped") else 0 if name in self.cpp_models.marked("one-type") else len(args)
         return args[place] if place < len(args) else None

@@ -42,7 +42,7 @@ def _pairs(works: Iterable[tuple[Site, Site]]) -> tuple[tuple[Span, Span], ...]:
 def _finding(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
     operation = Operation(span_of(empty.wait), name=empty.name, context=context.surroundings(empty.wait.function, empty.calls))
     place = operation.span
-    if empty.record is not None:
+    if empty.record is not None and not empty.is_of_object:
         for depth, call in enumerate(empty.calls):
             others = empty.record_calls[: depth + 1]
             if others != empty.calls[: depth + 1] and all(_only_calls(site.function) for site in (*empty.calls[depth + 1 :], empty.wait)):

@@ -27,13 +27,15 @@ RECORDED = "recorded"
 WAITED = "waited"
 """A mark of a path: a wait that it came by, before any record."""
 _QUEUING = frozenset({"launch", "copy", "memset"})
+_DEPTH = 3
+"""Calls that are followed to work behind a record."""
 
 
 class EmptyWait(NamedTuple):
     """A wait for an event that represents no work yet. ``calls`` lead to it from the function that ``made_calls`` lead to the event from.
 
     ``record`` is the first one behind it, None where nothing records; ``also`` are other waits for the event. ``is_query``: the host only
-    asks whether the event is done.
+    asks whether the event is done. ``is_of_object``: a method makes a stream of its object wait for an event of its object.
     """
 
     made: Site
@@ -45,6 +47,7 @@ class EmptyWait(NamedTuple):
     record_calls: tuple[Site, ...] = ()
     also: tuple[Site, ...] = ()
     is_query: bool = False
+    is_of_object: bool = False
 
 
 class _Reached(NamedTuple):
@@ -56,6 +59,7 @@ class _Reached(NamedTuple):
     stream: Place | None
     name: str
     is_query: bool
+    is_of_object: bool
 
 
 class EmptyWaits(EventWalk):
@@ -96,8 +100,10 @@ class EmptyWaits(EventWalk):
             if self.is_event(state, RECORDED, action.of):
                 self._late.add((site, calls))
             elif self.is_event(state, EVENT, action.of):
-                stream = self._resolved(state.frame, self._stream(state, one, action.stream)) if isinstance(action, Waited) else None
-                reached = _Reached(site, calls, state.path, stream, getattr(action, "name", "query"), isinstance(action, Asked))
+                waiting = self._stream(state, one, action.stream) if isinstance(action, Waited) else None
+                stream, name = self._resolved(state.frame, waiting), getattr(action, "name", "query")
+                of_object = all(_is_of_object(function, each) for each in (waiting, self.events.stream_place(function, action.of)))
+                reached = _Reached(site, calls, state.path, stream, name, isinstance(action, Asked), of_object)
                 if reached not in self._reached:
                     self._reached.append(reached)
                     self._roots.append(state.frame.root)
@@ -165,7 +171,8 @@ class EmptyWaits(EventWalk):
             record = self._behind.get(number)
             if self._is_reported(number, reached, record):
                 site, calls = (record[0], record[1]) if record is not None else (None, ())
-                yield EmptyWait(self._site, reached.site, reached.name, site, reached.calls, made_calls, calls, is_query=reached.is_query)
+                empty = EmptyWait(self._site, reached.site, reached.name, site, reached.calls, made_calls, calls)
+                yield empty._replace(is_query=reached.is_query, is_of_object=reached.is_of_object)
 
     def _holder(self, reached: _Reached, depth: int) -> Function:
         """The function in which a call stands that led from the event's maker upwards."""
@@ -188,7 +195,8 @@ class EmptyWaits(EventWalk):
             return not is_kept or not self.events.is_recorded(self._site)
         if not is_of_object or not reached.calls:
             return True
-        return reached.stream is not None and (reached.stream == record[2] or self._works_later(root, record, reached.stream))
+        stream = reached.stream
+        return stream is not None and (stream == record[2] or self._works_later(self._roots[number], record, stream))
 
     def _is_made_late(self, root: Function, reached: _Reached) -> bool:
         """Whether a wait also finds the event that an earlier call has made, stored, and recorded: only the first wait is empty."""
@@ -199,22 +207,35 @@ class EmptyWaits(EventWalk):
         stored = (place for one in root.code.instructions() for place, held in self.places.assigned(root, one) if held == made[2])
         return any(place.path for place in stored) and self.events.is_recorded(self._site)
 
-    def _works_later(self, root: Function, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
+    def _works_later(self, root: Frame, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
         """Whether the stream that waits gets work behind the record: work that the wait should have held back."""
-        site = record[1][0] if record[1] else record[0]
-        block, index = root.homes[site.instruction]
-        behind = (one for number in root.control.reach(root.control.successors[block]) for one in root.code.blocks[number])
-        return any(self._works_on(root, one, stream) for one in (*root.code.blocks[block][index + 1 :], *behind))
+        site, function = record[1][0] if record[1] else record[0], root.function
+        block, index = function.homes[site.instruction]
+        behind = (one for number in function.control.reach(function.control.successors[block]) for one in function.code.blocks[number])
+        return any(self._works_on(root, one, stream) for one in (*function.code.blocks[block][index + 1 :], *behind))
 
-    def _works_on(self, function: Function, one: Instruction, stream: Place) -> bool:
+    def _works_on(self, frame: Frame, one: Instruction, stream: Place) -> bool:
+        function = frame.function
         if one[0] == op.LAUNCH:
-            return one[5] > 3 and self.events.same(function, one[9], stream)
+            return one[5] > 3 and self._is_stream(frame, one[9], stream)
         if one[0] not in CALLING:
             return False
         for call in self.transfer.modelled(function, one):
-            if call.row.effect in _QUEUING and self.events.same(function, call.stream().register, stream):
+            if call.row.effect in _QUEUING and self._is_stream(frame, call.stream().register, stream):
                 return True
-        return any(self.events.same(function, register, stream) for edge in self.transfer.edges(function, one) for register in one[6:])
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed]
+        if edges and any(self._is_stream(frame, register, stream) for register in one[6:]):
+            return True
+        return frame.depth < _DEPTH and any(
+            self._works_on(Frame(edge.callee, frame, one, frame.depth + 1), each, stream)
+            for edge in edges
+            if not frame.runs(edge.callee)
+            for each in edge.callee.code.instructions()
+        )
+
+    def _is_stream(self, frame: Frame, register: int, stream: Place) -> bool:
+        """Whether a register is the stream that the outermost function of a path names by a place."""
+        return register >= 0 and self._resolved(frame, self.events.stream_place(frame.function, register)) == stream
 
     def _of_members(self, function: Function, one: Instruction, place: Place) -> Iterator[EmptyWait]:
         """Waits for an event that no code records or gives away; of C++, for a private one of a class."""
@@ -226,6 +247,11 @@ class EmptyWaits(EventWalk):
             waits = self.events.waits_of_member(function.owner, str(place.path[0]))
         if waits:
             yield EmptyWait(Site(function, one), waits[0][0], waits[0][1], None, (), (), also=tuple(site for site, _ in waits[1:]))
+
+
+def _is_of_object(function: Function, place: Place | None) -> bool:
+    """Whether a place is a member of the object that a method is called on."""
+    return function.owner is not None and place is not None and place.root == ("parameter", 0) and bool(place.path)
 
 
 def _with(tracked: frozenset[Tracked], kind: str, other: str) -> frozenset[Tracked]:

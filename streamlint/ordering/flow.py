@@ -11,6 +11,7 @@ from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.cpp_flow import PAIR, put_together
 from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
@@ -31,6 +32,7 @@ EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _MAKING = frozenset({op.BUILD, op.DICT, op.CONSTRUCT, op.NEW})
+_PUTS_TOGETHER = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.BUILD})
 SAME_ELEMENTS = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
 
@@ -119,6 +121,8 @@ class Flow:
         if not op.DEFINES[opcode]:
             return
         target = register_place(one[2])
+        if function.is_cpp:
+            yield from self._of_cpp(function, one, tracked, target)
         if opcode in (op.CALL, op.INVOKE):
             yield from self._called(function, one, tracked, target)
         elif opcode in _MAKING:
@@ -136,6 +140,17 @@ class Flow:
             yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
         if opcode in (op.BINARY, op.INPLACE, op.BUILD):
             yield from self._concatenated(function, one, tracked, target)
+
+    def _of_cpp(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """What the library of C++ puts together, and the value of an entry of a map, which stands for the entry."""
+        places = self.places
+        if one[0] in _PUTS_TOGETHER:
+            for register, keys, stands in put_together(places, function, one, target):
+                yield from self.moved(tracked, places.names(function, register), stands, keys)
+        elif (one[0] == op.ATTR and function.text(one[4]) == PAIR[1]) or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
+            entry = places.names(function, one[3])
+            is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
+            yield from self.moved(tracked, () if is_pair else entry, target)
 
     def _concatenated(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """Elements of lists that become those of another: ``[*a, *b]``, ``a + b``, ``a += b``. A sum of memory is other memory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject, Instance
@@ -65,6 +65,8 @@ class WalkNames:
         call = _call_of(function, one, callee)
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "this", "aside")}
         own = state.tracked - found
+        if function.code.kind == "lambda" and callee.has_receiver:
+            found.update(self._of_object(function, one, callee, found))
         for sources, target in self._enclosed(function, call, callee):
             found.update(list(self.flow.moved(state.tracked, sources, target)))
         if not own:
@@ -81,6 +83,11 @@ class WalkNames:
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
+
+    def _of_object(self, function: Function, one: Instruction, callee: Function, held: Iterable[Tracked]) -> list[Tracked]:
+        """C++: what the object has of the method around a lambda, by the names of a method that the lambda calls on the object."""
+        ways = self._ways_down(function, one, callee).get(object_of(function).root, ())
+        return [moved for sources, target in ways for moved in self.flow.moved(held, sources, target)]
 
     def _ways_down(self, function: Function, one: Instruction, callee: Function) -> dict[Root, list[tuple[tuple[Place, ...], Place]]]:
         """By the root of what a call has: where it is, and the place that it has in the function that the call enters."""
@@ -170,7 +177,7 @@ class WalkNames:
         if function.is_cpp and one[0] == op.CALL and handed_over(function, one) is not None:
             return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
-            return self.places.names(function, one[2])
+            return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
@@ -178,6 +185,11 @@ class WalkNames:
         if function.is_cpp and function.method is not None:
             return (object_of(function),)  # a method of the same object
         return None
+
+    def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
+        """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""
+        inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
+        return (*self.places.names(function, one[2]), *inside)
 
     def _behind_arrow(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
         """C++: the object to which the `operator->` of the receiver leads whose method a call runs; None where it is the receiver."""

@@ -91,6 +91,8 @@ class CallSites(Calls):
                 found[last_name(function, one)].append((place, function, one, False))
                 if prepared := prepared_name(function, one):
                     found[prepared].append((place, function, one, True))
+                if made := self.facts.brace_lists.constructed(function, one):
+                    found[made].append((place, function, one, False))
         return found
 
     def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> _Wanted:

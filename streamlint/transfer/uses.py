@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.cpp_library import PUT
+from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
