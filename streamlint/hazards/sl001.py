@@ -92,7 +92,9 @@ class _Search:
         said = self.guards.at(call.function, call.instruction, copy.host)
         if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
-        if self._is_pinned_here(copy) or self._is_converted(origin) or self._is_optional(copy) or self.there.is_there(call, copy.host, origin.passed):
+        if self._is_pinned_here(copy) or self._is_converted(origin) or self._is_optional(copy):
+            return False
+        if self.there.is_there(call, copy.host, origin.passed):
             return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"

@@ -103,7 +103,7 @@ class Base:
         raise NotImplementedError
 
     def is_asked(self, known: Known, operands: Iterable[int]) -> bool:
-        """Whether the origins of an operand are being looked for: what a loop computes from itself is where that was which it began with."""
+        """Whether the origins of an operand are being looked for: what is computed from itself is where the loop began."""
         raise NotImplementedError
 
     def walk(self, way: Way) -> Iterator[Origin]:

@@ -28,7 +28,7 @@ _ASKED, _FOLLOWED = "asked", "followed"
 class _Arrival(NamedTuple):
     """Memory of a kind that arrives at a register: the last place on its way back, and the calls that hand it on.
 
-    ``elsewhere``: memory of the host that the last place makes on a device as well, by a device that it asks for, or where its operands are.
+    ``elsewhere``: memory of the host that the last place makes on a device as well, where it is asked to, or where its operands are.
     """
 
     kind: tuple[str, str, str, str]
