@@ -35,6 +35,7 @@ from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
 from streamlint.transfer.there_already import ThereAlready
 from streamlint.waits.operands import behind
+from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
 
 RULE = UnpinnedNonBlocking
@@ -91,7 +92,9 @@ class _Search:
         said = self.guards.at(call.function, call.instruction, copy.host)
         if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
-        if self._is_pinned_here(copy) or self._is_converted(origin) or self.there.is_there(call, copy.host, origin.passed):
+        if self._is_pinned_here(copy) or self._is_converted(origin) or self._is_optional(copy):
+            return False
+        if self.there.is_there(call, copy.host, origin.passed):
             return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"
@@ -107,6 +110,17 @@ class _Search:
         asked = {register for register, holds in conditions(function, function.blocks[copy.call.instruction]) if holds}
         made = self.context.transfer.modelled(function, site.instruction) if asked else ()
         return any(register in asked for call in made for register in call.all("pin"))
+
+    def _is_optional(self, copy: HostCopy) -> bool:
+        """Whether an option that nobody in view turns on brings memory to the host, and the copy is made without that option, too."""
+        site, call = copy.origin.site, copy.call
+        if site is None or copy.direction != "h2d" or copy.origin.how != "fetched" or site.function.is_cpp:
+            return False
+        return self._is_off(site) and not any(map(self._is_off, (*copy.origin.passed, Site(call.function, call.instruction))))
+
+    def _is_off(self, site: Site) -> bool:
+        asked = conditions(site.function, site.function.blocks[site.instruction])
+        return any(is_off(self.context.facts, site.function, condition, holds) for condition, holds in asked)
 
     def _is_converted(self, origin: Origin) -> bool:
         """Whether a test that found no tensor made one, and nobody in view shows that it is ever given an array."""

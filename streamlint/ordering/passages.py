@@ -75,6 +75,7 @@ class Passages:
             state.sites,
             state.is_blocking,
             inner.chosen,
+            self.walk.fixed.kept(inner.decided),
         )
 
     def _streams(self, frame: Frame) -> Iterator[tuple[Function, int]]:
@@ -90,7 +91,7 @@ class Passages:
         exits: dict[Exit, None] = {}
         seen: dict[State, list[State]] = {}
         count = 0
-        waiting = deque([inner._replace(decided=frozenset())])
+        waiting = deque([inner._replace(decided=self.walk.fixed.kept(inner.decided))])
         while waiting:
             each = waiting.popleft()._replace(guards=frozenset())  # they count for what is met, and nothing is
             alike = seen.setdefault(each._replace(guesses=0, decided=frozenset()), [])

@@ -51,6 +51,7 @@ class Walk(Branches):
         frame = Frame(function, None, None, 0)
         ways = (block, *self.currents.ways(function, one))
         known = frozenset((frame, key, holds) for key, holds in (*decided, *(each for way in ways for each in deciding(function, way))))
+        known = known.union(*(self.fixed.said(function, way) for way in ways))
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
         state = state._replace(chosen=frozenset({function.unit.number}))
         return self.generators.begun(state) if self.resumes else state

@@ -88,6 +88,8 @@ class Branches(Calls):
                 after = state._replace(guesses=state.guesses + self._may_order(state, other, state.block))
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
+                if (fixed := self.fixed.asked(function, condition)) is not None:
+                    after = after._replace(decided=after.decided | {(*fixed, holds)})
             if after.guesses <= MOST_GUESSES:
                 tracked = unless_new(function, condition, holds, after.tracked) | self.learned(state, condition, holds)
                 yield from self._entering(after._replace(tracked=tracked), block)
@@ -106,8 +108,11 @@ class Branches(Calls):
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             return {constant}
-        decided = ((asked, holds) for frame, asked, holds in state.decided if frame == state.frame)
-        found = {truth for asked, holds in decided if (truth := implied(asked, holds, key)) is not None}
+        places = [(state.frame, key)]
+        if (fixed := self.fixed.asked(state.frame.function, condition)) is not None:
+            places.append(fixed)
+        decided = ((asked, holds, mine) for frame, asked, holds in state.decided for where, mine in places if frame == where)
+        found = {truth for asked, holds, mine in decided if (truth := implied(asked, holds, mine)) is not None}
         if not found and (above := self.conditions.kept_flags.above(state.frame, key, state.decided)) is not None:
             found.add(above)
         return found

@@ -250,6 +250,7 @@ class Calls(Hooks):
         if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
             block, index = caller.homes[call]
             decided |= {(frame, key, holds) for key, holds in deciding(caller, block) if self.conditions.is_given(caller, key)}
+            decided |= self.fixed.kept(state.decided) | self.fixed.said(caller, block)
             up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
             up = up._replace(classes=classes)
             through = (caller, state.frame.function) if is_captured(caller, call) else None

@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Conditions
+from streamlint.ordering.fixed_names import FixedNames
 from streamlint.ordering.flow import Tracked, is_at, leads_to
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.places import Place
@@ -44,6 +45,7 @@ class Hooks(WalkNames):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.conditions = transfer.one_of(Conditions, transfer)
+        self.fixed = transfer.one_of(FixedNames, transfer)
         self.currents = transfer.one_of(Currents, transfer)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
 

@@ -102,6 +102,10 @@ class Base:
         """The origins of what a register holds."""
         raise NotImplementedError
 
+    def is_asked(self, known: Known, operands: Iterable[int]) -> bool:
+        """Whether the origins of an operand are being looked for: what is computed from itself is where the loop began."""
+        raise NotImplementedError
+
     def walk(self, way: Way) -> Iterator[Origin]:
         """The origins at the end of a way."""
         raise NotImplementedError

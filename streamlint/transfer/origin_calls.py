@@ -91,7 +91,10 @@ class Made(Kept):
         spaces = {origin.space: origin.type for origin in reversed(found)}
         hosts = {origin.how == CHOSEN for origin in found if origin.space == "host"}  # whether what is on the host is so by choice
         types = {value.space: value.type for value in self.held(known, known.register) if isinstance(value, Memory)}
+        if not spaces and self.is_asked(known, operands):
+            return
         if not spaces or set(spaces) == {"unknown"}:
+            hosts = {"device" in types}  # callers have given both, and no step tells which of them did here
             spaces = types or spaces or {"unknown": ""}
         for space, kind in spaces.items():
             pinning = "pageable" if space == "host" else "unknown"

@@ -22,17 +22,21 @@ from streamlint.waits.entered import Context
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin", "same"})
 _PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})
+_ASKED, _FOLLOWED = "asked", "followed"
 
 
 class _Arrival(NamedTuple):
-    """Memory of a kind that arrives at a register: the last place on its way back, and the calls that hand it on."""
+    """Memory of a kind that arrives at a register: the last place on its way back, and the calls that hand it on.
+
+    ``elsewhere``: memory of the host that the last place makes on a device as well, where it is asked to, or where its operands are.
+    """
 
     kind: tuple[str, str, str, str]
     last: Site | None
     passed: tuple[Site, ...]
     is_moved: bool
     may_be_pinned: bool
-    is_elsewhere: bool
+    elsewhere: str
 
 
 class Kept(Base):
@@ -106,9 +110,9 @@ class Kept(Base):
         passed = tuple(reversed([site for site in sites if self._enters(site, function)]))
         may_pin = any(map(self.may_pin, sites)) or (value.pinning == "pageable" and any(map(self.pinnings.may_pin, sites)))
         last = sites[-1] if sites else None
-        is_elsewhere = value.space == "host" and last is not None and self._is_elsewhere(node, last)
+        elsewhere = self._elsewhere(node, last) if value.space == "host" and last is not None else ""
         kind = value.space, value.pinning, value.type, value.evidence
-        return _Arrival(kind, last, passed, self._is_moved_elsewhere(sites), may_pin, is_elsewhere)
+        return _Arrival(kind, last, passed, self._is_moved_elsewhere(sites), may_pin, elsewhere)
 
     def _end(self, here: Origin, one: Instruction | None, memory: _Arrival) -> Origin | None:
         """The origin of memory where the way back to it ends; None where a step leads to the place that made it."""
@@ -118,8 +122,9 @@ class Kept(Base):
         if memory.may_be_pinned or (one is not None and one[0] == op.ATTR and self._is_other_memory(known, one)):
             return here._replace(pinning="unknown")
         if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
-            return here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
-        return chosen(here) if memory.is_elsewhere else None
+            end = here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
+            return chosen(end) if memory.elsewhere and end == here else end
+        return chosen(here) if memory.elsewhere == _ASKED else None
 
     def _behind(self, here: Origin, memory: _Arrival, walked: dict[Way, list[Origin]]) -> list[Origin]:
         """The origins of memory by the last place on its way; that place itself where none found there is of its kind."""
@@ -132,7 +137,8 @@ class Kept(Base):
         alike = [origin for origin in found if (origin.space, origin.pinning) == (here.space, here.pinning)]
         alike = alike or [origin for origin in found if here.space == "host" and origin.how == CHOSEN]
         rest = here._replace(known=behind.known, passed=behind.passed)
-        return alike or [chosen(rest) if found and here.space == "host" else rest]
+        is_open = bool(found) or memory.elsewhere == _FOLLOWED  # no step tells what one caller of several has given
+        return alike or [chosen(rest) if is_open and here.space == "host" else rest]
 
     def _is_excluded(self, value: Memory, sites: list[Site]) -> bool:
         """Whether branches have asked for another kind of memory than that of the host where a value is put."""
@@ -245,13 +251,13 @@ class Kept(Base):
                 return True
         return False
 
-    def _is_elsewhere(self, node: Node, made: Site) -> bool:
-        """Whether a call that has made memory of the host makes it on a device as well, and nobody in view chooses the host."""
+    def _elsewhere(self, node: Node, made: Site) -> str:
+        """How a call that has made memory of the host makes it on a device as well, if nobody in view chooses the host there."""
         others = (value for value in node.values if isinstance(value, Memory) and value.space not in ("host", "managed"))
         if not any(next(iter(list(node.trace(value))[-1:]), None) == made for value in others):
-            return False
+            return ""
         calls = [call for call in self.transfer.modelled(made.function, made.instruction) if call.all("device")]
-        return bool(calls) and not any(self.is_host_given(call, ()) for call in calls)
+        return "" if any(self.is_host_given(call, ()) for call in calls) else _ASKED if calls else _FOLLOWED
 
     def _is_known(self, known: Known) -> bool:
         """Whether the facts know what a register holds as memory: it would have come as memory, too."""

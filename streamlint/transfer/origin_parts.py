@@ -13,7 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, appended
 from streamlint.transfer.origin_calls import Made
-from streamlint.waits.entered import Context, entered_by
+from streamlint.waits.entered import Context, entered_by, entering, is_running
 
 _PLACES = {"first": 0, "second": 1}
 _WORDS = re.compile(r"\w+")
@@ -97,12 +97,12 @@ class Parts(Made):
             return []
         edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_handed]
         found: list[Known] = []
-        for callee in {edge.callee: None for edge in edges if entered_by(context, edge.callee) is None}:
+        for callee in {edge.callee: None for edge in edges if not is_running(context, function, edge.callee)}:
             for end in callee.by_opcode[op.RETURN]:
                 built = callee.definitions[end[2]] if end[2] >= 0 else None
                 if built is None or built[0] != op.BUILD or len(built) - 4 != one[5]:
                     return []
-                found.append(Known(callee, built[4 + one[4]], (*context, (callee, Site(function, made)))))
+                found.append(Known(callee, built[4 + one[4]], entering(context, callee, Site(function, made))))
         return found
 
     def is_beside(self, known: Known, one: Instruction) -> bool:
@@ -202,11 +202,11 @@ class Parts(Made):
 
     def _results(self, way: Way, one: Instruction) -> Iterator[Way]:
         """What the functions of the program that a call runs return."""
-        context = way.known.context
-        for edge in self.transfer.edges(way.known.function, one):
+        function, context = way.known.function, way.known.context
+        for edge in self.transfer.edges(function, one):
             callee = edge.callee
-            if edge.is_followed and not edge.is_handed and entered_by(context, callee) is None and not callee.by_opcode[op.YIELD]:
-                entered = (*context, (callee, Site(way.known.function, one)))
+            if edge.is_followed and not edge.is_handed and not is_running(context, function, callee) and not callee.by_opcode[op.YIELD]:
+                entered = entering(context, callee, Site(function, one))
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0:
                         yield way._replace(known=Known(callee, end[2], entered))

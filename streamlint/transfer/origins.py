@@ -6,7 +6,7 @@ the trace of the program facts is taken instead: one way for each kind of memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site
@@ -20,7 +20,7 @@ from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
-from streamlint.waits.entered import Context, entered_by
+from streamlint.waits.entered import Context, entered_by, entering, is_running
 
 # What gives one of its operands back, and where that stands.
 _PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
@@ -75,6 +75,9 @@ class Origins(Parts):
             self._heavy.add((function, register))
         return found
 
+    def is_asked(self, known: Known, operands: Iterable[int]) -> bool:
+        return any(known._replace(register=each) in self._active for each in operands)
+
     def without_declaration(self, function: Function, register: int) -> list[Origin]:
         """The origins of what a register holds, whatever the user declares of it."""
         way = Way(Known(function, register, ()))
@@ -100,7 +103,7 @@ class Origins(Parts):
         for origin in self._step(way, one):
             found = True
             yield origin
-        if not found and one[0] in _GIVING:
+        if not found and one[0] in _GIVING and not self.is_asked(way.known, op.reads(one)):
             yield from self.kept(way)
 
     def _step(self, way: Way, one: Instruction) -> Iterator[Origin]:
@@ -271,7 +274,7 @@ class Origins(Parts):
     def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function, context = way.known.function, way.known.context
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
-        callees = [edge.callee for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
+        callees = [edge.callee for edge in edges if not is_running(context, function, edge.callee) and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
         if len(callees) > 1 and self.may_pin(Site(function, one)):
             yield from self.kept(way)
@@ -296,7 +299,7 @@ class Origins(Parts):
 
     def _returned(self, way: Way, one: Instruction, callee: Function) -> Iterator[Origin]:
         """What a function gives back to a call that enters it."""
-        inside = way._replace(known=Known(callee, op.NONE, (*way.known.context, (callee, Site(way.known.function, one)))))
+        inside = way._replace(known=Known(callee, op.NONE, entering(way.known.context, callee, Site(way.known.function, one))))
         if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
             yield from self.kept(way)
             return

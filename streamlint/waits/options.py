@@ -10,7 +10,7 @@ from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import arguments_of
-from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar, Unknown
+from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -43,7 +43,7 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
     known, others = _held(facts, function, one)
-    if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
+    if not known or not all(map(_is_open, others)):
         return False
     return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
 
