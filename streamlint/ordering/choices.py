@@ -229,6 +229,8 @@ class Choices:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
             elif given is None and default_is_null(function, index):
                 yield Choice(NULL, "default", Site(caller, call), inner)
+            elif given is None and (left := function.default_place(index)) is not None:
+                yield from self.of_register(*left, Site(caller, call), inner, False)
 
     def _of_pack(self, caller: Function, call: Instruction, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
         """C++: what a call gives for a parameter that expands a pack, as the callers above have given that."""

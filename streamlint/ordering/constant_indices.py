@@ -27,7 +27,7 @@ def _names(key: str | Element, given: Given) -> Iterator[Element]:
 
 def _parameters(key: object, given: Given) -> Iterator[object]:
     if isinstance(key, tuple):
-        parts = product(*(_parameters(part, given) for part in key[1:])) if key[:1] == (TUPLE,) else ()
+        parts = product(*([*_parameters(part, given)] or [part] for part in key[1:])) if key[:1] == (TUPLE,) else ()
         yield from ((TUPLE, *each) for each in islice(parts, _MOST_NAMES))
     else:
         yield from given.get((type(key), key), [key])

@@ -129,6 +129,8 @@ class Kept(Base):
         if behind not in walked:
             walked[behind] = list(self.walk(behind))
         found = walked[behind]
+        if found and here.space == "unknown":  # a type alone: who gives the value says more
+            return found
         alike = [origin for origin in found if (origin.space, origin.pinning) == (here.space, here.pinning)]
         alike = alike or [origin for origin in found if here.space == "host" and origin.how == CHOSEN]
         rest = here._replace(known=behind.known, passed=behind.passed)
