@@ -81,7 +81,7 @@ class Beside:
         under = {
             (event.instruction, _library(event))
             for event in self.own(callee)
-            if event.choice is not None and event.choice.calls[:1] == via[:1]
+            if event.choice is not None and not via_others(event.choice, via)
         }
         for event in self.own(callee):
             library = _library(event)
@@ -119,7 +119,7 @@ class Beside:
     def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
         """A choice as the outermost caller has it; none that other calls have made."""
         if choice.calls:
-            yield from (choice,) if choice.calls[0] == via[0] else ()
+            yield from () if via_others(choice, via) else (choice,)
             return
         if choice.kind != PARAMETER or choice.place is None or place < 0:
             yield choice._replace(calls=via[place + 1 :])
@@ -210,7 +210,7 @@ class Beside:
         return found
 
     def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
-        """The work of a function that may be in flight at an instruction when the function is called again, by a loop or on another object."""
+        """The work of a function that may be in flight at an instruction of a later call: in a loop, or on another object."""
         found = [(event, choice) for event, choice in self._others(function) if counts(event)]
         return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
 
@@ -306,6 +306,11 @@ def waits_for(wait: Event, choice: Choice) -> bool:
     if wait.choice.kind == choice.kind == MADE:
         return bool(wait.choice.made & choice.made)
     return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:
+    """Whether other calls than those on a way have made a choice, or none has."""
+    return choice.calls[:1] == () or choice.calls[0] not in via
 
 
 def _is_left_open(choice: Choice) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, Instance, LibraryObject, Object, Site
+from streamlint.facts.objects import External, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Bound, Scopes
@@ -144,8 +144,8 @@ class CaptureStreams(CaptureWalk):
         kinds = {held.kind for held in state.tracked if held.kind in ("origin", STREAM) and held.place in places}
         if kinds:
             return "in", (ORIGIN, *places) if "origin" in kinds else places
-        held = list(self.transfer.values(function, register)) if register >= 0 else []
-        values = [value for value in held if not _is_inherited(value)] or held
+        held = self.transfer.values(function, register) if register >= 0 else ()
+        values = [value for value in held if not isinstance(value, External)]  # an attribute that a module's own class sets is no other
         details = {value.detail if isinstance(value, LibraryObject) else None for value in values}
         if details == {CURRENT}:
             return "in", (ORIGIN,)
@@ -198,8 +198,3 @@ def _lane(held: Tracked) -> object:
 def _forked(waiting: Iterable[Place], sites: set[object]) -> set[Tracked]:
     """What is tracked where streams are part of the capture from here on, behind work that was begun at some places."""
     return {Tracked(STREAM, lane) for lane in waiting} | {work_behind(site, lane) for site in sites for lane in waiting}
-
-
-def _is_inherited(value: Object) -> bool:
-    """Whether a value is an attribute as a library's class may have it, from which a class of the program derives: ``torch.nn.Module.lane``."""
-    return isinstance(value, External) and isinstance(value.receiver, Instance)

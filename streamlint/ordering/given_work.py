@@ -154,9 +154,10 @@ class GivenWork:
     def _is_there(self, function: Function, one: Instruction, register: int) -> bool:
         """Whether an argument is memory of a device: by its declaration, or as the source of a copy to the host that does not wait."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held and all(value.space == "host" for value in held):
+        spaces = {value.space for value in held}
+        if spaces == {"host"}:
             return False
-        if (held and not any(value.space == "host" for value in held)) or self._is_of_hook(function, register):
+        if (spaces and "host" not in spaces) or self._is_of_hook(function, register):
             return True
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.source == register]
         is_download = any(each.asynchronous is True and (each.direction == "d2h" or each.direction.startswith("host")) for each in copies)

@@ -28,6 +28,7 @@ from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
+from streamlint.transfer.language import OPERATORS
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
@@ -326,13 +327,14 @@ class RaceJudge(RaceCallers):
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         is_driver = work.library == "cuda_python"
-        if not self._is_evident and (is_driver or work.name.startswith(_RAW)):
+        library = work.library or self.memory.library(state.frame.function, work.reads)
+        is_number = one[0] in OPERATORS and not library and self._work.library == "cuda_python"  # an address, or a kernel's argument
+        if is_number or (not self._is_evident and (is_driver or work.name.startswith(_RAW))):
             return True
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
         if (is_driver or is_across) and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        libraries = {work.library or self.memory.library(state.frame.function, work.reads), self._work.library}
-        return len(libraries & self._arrays) > 1
+        return len({library, self._work.library} & self._arrays) > 1
 
     def _may_be_one(self, lane: Lane) -> bool:
         """Whether a stream may be that of the work, or is ordered with it."""

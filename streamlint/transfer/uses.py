@@ -175,15 +175,22 @@ class Uses:
             return bool(stores) and all(asks((store.function, store.value)) for store in stores)
         if one[0] == op.PARAM:
             return self._is_given(function, one[3], asks)
-        if one[0] == op.ATTR:
-            views = (action for action in self.transfer.of(function, one) if isinstance(action, Viewed))
-            return any(asks((function, view.register)) for view in views)
         if one[0] not in (op.CALL, op.INVOKE) or _copies_elements(function, one):
-            return any(asks(source) for source in _sources(function, one))
+            return any(map(asks, self._passed_on(function, one)))
         if self._is_computed(function, one, asks):
             return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
         return lost and any(asks((function, each)) for each in operands_of(function, one, False))
+
+    def _passed_on(self, function: Function, one: Instruction) -> Iterator[Value]:
+        """What an instruction gives back, views, takes a part of, or puts into another container."""
+        if one[0] == op.ATTR:
+            views = (action for action in self.transfer.of(function, one) if isinstance(action, Viewed))
+            yield from ((function, view.register) for view in views)
+        elif one[0] == op.CALL:
+            yield from ((function, each) for each in op.reads(one))
+        else:
+            yield from _sources(function, one)
 
     def _is_computed(self, function: Function, one: Instruction, asks: Ask[Value]) -> bool:
         """Whether a call gives memory of a device, of a library or of the program."""
@@ -270,7 +277,7 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
         yield from ((home, each[3]) for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
     elif one[0] in (op.DECLARE, op.CONSTRUCT):
         yield from ((function, each) for each in (*_put_in(function, one[2]), *one[5 : None if one[0] == op.CONSTRUCT else 5]))
-    elif one[0] in _OPERATORS or _copies_elements(function, one):
+    elif one[0] in _OPERATORS:
         yield from ((function, each) for each in op.reads(one))
 
 
