@@ -26,8 +26,8 @@ def _names(key: str | Element, given: Given) -> Iterator[Element]:
 
 
 def _parameters(key: object, given: Given) -> Iterator[object]:
-    if isinstance(key, tuple):
-        parts = product(*([*_parameters(part, given)] or [part] for part in key[1:])) if key[:1] == (TUPLE,) else ()
+    if isinstance(key, tuple) and key[:1] == (TUPLE,):
+        parts = product(*(_parameters(part, given) for part in key[1:]))
         yield from ((TUPLE, *each) for each in islice(parts, _MOST_NAMES))
     else:
-        yield from given.get((type(key), key), [key])
+        yield from [key] if isinstance(key, tuple) else given.get((type(key), key), [key])
