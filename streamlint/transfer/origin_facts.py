@@ -57,7 +57,10 @@ class Kept(Base):
         if not arrivals:
             node = self.facts.values(known.function, known.register)
             if not any(isinstance(value, Memory) for value in node.values):
-                yield from self._by_unknown(way, node)
+                puts = list(self._put_where_taken(known))
+                for put in puts:
+                    yield from self.walk(way._replace(known=put))
+                yield from self._by_unknown(way, node) if not puts else ()
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
@@ -218,10 +221,6 @@ class Kept(Base):
         known = way.known
         if known.function.is_cpp and is_plain_container(self.facts, known.function, declared_type(self.contexts, known)):
             yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
-            return
-        if puts := list(self._put_where_taken(known)):
-            for put in puts:
-                yield from self.walk(way._replace(known=put))
             return
         for value in list(node.values):
             for site in node.trace(value) if isinstance(value, Unknown) else ():
