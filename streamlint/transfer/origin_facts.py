@@ -57,10 +57,7 @@ class Kept(Base):
         if not arrivals:
             node = self.facts.values(known.function, known.register)
             if not any(isinstance(value, Memory) for value in node.values):
-                puts = list(self._put_where_taken(known))
-                for put in puts:
-                    yield from self.walk(way._replace(known=put))
-                yield from self._by_unknown(way, node) if not puts else ()
+                yield from self._by_puts(way, node)
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
@@ -234,6 +231,11 @@ class Kept(Base):
                 if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
                     yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
                     return
+
+    def _by_puts(self, way: Way, node: Node) -> Iterator[Origin]:
+        """What is taken out of a queue has the origins of what is put there; of all else, nothing but its way is known."""
+        found = [origin for put in self._put_where_taken(way.known) for origin in self.walk(way._replace(known=put))]
+        return iter(found) if found else self._by_unknown(way, node)
 
     def _put_where_taken(self, known: Known) -> Iterator[Known]:
         """Python: what is put into the queue that a value is taken out of, by other functions; of a tuple, one of its parts."""
