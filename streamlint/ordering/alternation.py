@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
@@ -31,13 +31,36 @@ class Alternation:
             turns = self._known[function, loop.header] = list(_turns(function, loop))
             self._steps[function, loop.header] = list(_steps(function, loop))
         ways = [*turns, *((other, mine) for mine, other in turns), *self._steps[function, loop.header]]
-        return frozenset(one for held in tracked for one in _turned(held, ways)) if ways else tracked
+        return frozenset(one for held in tracked for one in _turned(_stepped(function, loop, held), ways))
 
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
         keys = {key.key for key in place.path if isinstance(key, Element)}
         known = (turn for (where, _), turns in self._known.items() if where is function for turn in turns)
         return any(keys & (mine | other) for mine, other in known)
+
+
+def _stepped(function: Function, loop: Loop, held: Tracked) -> Tracked:
+    """What another function has put at ``i + 1``, by the name that the next round has for it."""
+    own = {alike(function, one[2]) for one in function.by_opcode[op.BINARY]}
+    return as_next(held, lambda key, counter: key not in own and _counts_rounds(function, loop, counter))
+
+
+def as_next(held: Tracked, counts: Callable[[object, int], bool]) -> Tracked:
+    """Something tracked at ``i + 1``, by ``i``, where that counts: the register of an expression."""
+    path = tuple(
+        Element((below,)) if isinstance(key, Element) and (below := _one_below(key.key)) is not None and counts(key.key, below) else key
+        for key in held.place.path
+    )
+    return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
+
+
+def _one_below(key: object) -> int | None:
+    """The register to which an index adds one."""
+    match key:
+        case (op.BINARY, "+", (int(register),), (op.CONST, "1", *_), *_):
+            return register
+    return None
 
 
 def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:

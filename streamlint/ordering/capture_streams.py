@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.bound_handles import Bound, Scopes
 from streamlint.ordering.capture_walk import ORIGIN, CaptureWalk
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
@@ -112,10 +114,23 @@ class CaptureStreams(CaptureWalk):
                 break
             if chosen is not None and chosen.kind != UNKNOWN:  # what the methods of an object have set is seen on the way
                 return self._named(state, frame.function, chosen.register) if chosen.kind == NAMED else ("null", ())
+            if (bound := self._bound(frame.function, chosen)) is not None:
+                return self._named(state, bound.function, bound.register)
             if frame.call is None:
                 break
             one, frame = frame.call, frame.caller
         return self._set_before(state)
+
+    @cached_property
+    def _scopes(self) -> Scopes:
+        return Scopes(self.transfer, self.places, self.currents)
+
+    def _bound(self, function: Function, chosen: Stream | None) -> Bound | None:
+        """The stream that a context manager of the program makes current, where it is known where that was made."""
+        bound = self._scopes.of(function, chosen.register) if chosen is not None and chosen.register >= 0 else None
+        is_own = bound is not None and bound.function is self._capture.begin.function  # who enters it begins the capture
+        sites = self._places(bound.function, bound.register) if bound is not None and not is_own else ()
+        return bound if any(place.root[:2] == ("global", "site") for place in sites) else None
 
     def _set_before(self, state: State) -> tuple[str, tuple[Place, ...]]:
         """The current stream that the path has set; else the captured one."""

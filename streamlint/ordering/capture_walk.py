@@ -130,7 +130,7 @@ class CaptureWalk(Unordered):
     def _gives_device(self, state: State, one: Instruction) -> bool:
         """Whether the result of an instruction is on the device, as what is tracked is."""
         function = state.frame.function
-        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
+        if one[0] in (op.CALL, op.INVOKE) and (self._is_foreign(state, one) or self.runs_module(function, one)):
             return True
         held = {each.place for each in state.tracked if each.kind == BUFFER}
         computed = [operation for operation in self.device.of(function, one) if operation.kind == device.COMPUTE]
@@ -174,6 +174,10 @@ class CaptureWalk(Unordered):
         if is_there and name != "keys":
             is_pair = name == "items" or (row is not None and row.get("part") == "named")
             yield Tracked(BUFFER, result.behind(ANY, Element(1)) if is_pair else result.behind(ANY))
+
+    def runs_module(self, function: Function, one: Instruction) -> bool:
+        """Whether a call runs a module of a library."""
+        return not self.transfer.edges(function, one) and any(work.runs for work in self.transfer.works(function, one))
 
     def _is_foreign(self, state: State, one: Instruction) -> bool:
         """Whether a value of which nothing is known is called with arguments, as modules are; or a method of what one has given."""

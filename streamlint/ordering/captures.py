@@ -146,7 +146,7 @@ class Captures(CaptureStreams):
         function, tracked = state.frame.function, state.tracked
         if ENDED in tracked:
             return tracked
-        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
+        if one[0] in (op.CALL, op.INVOKE) and (self._is_foreign(state, one) or self.runs_module(function, one)):
             name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
             tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))
         return self._lost(state, one, tracked | frozenset(self._results(state, one)))

@@ -225,10 +225,17 @@ class Choices:
                 yield from self._of_pack(caller, call, function, index, inner)
                 continue
             given = given_to(caller, call, function, index)
-            if given is not None and given >= 0:
+            if given is None:
+                yield from self._left_out(function, index, inner)
+            elif given >= 0:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
-            elif given is None and default_is_null(function, index):
-                yield Choice(NULL, "default", Site(caller, call), inner)
+
+    def _left_out(self, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        """What a parameter is where a call leaves it out."""
+        if default_is_null(function, index):
+            yield Choice(NULL, "default", calls[0], calls)
+        elif (left := function.default_place(index)) is not None:
+            yield from self.of_register(*left, calls[0], calls, False)
 
     def _of_pack(self, caller: Function, call: Instruction, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
         """C++: what a call gives for a parameter that expands a pack, as the callers above have given that."""

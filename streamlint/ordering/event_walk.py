@@ -33,13 +33,15 @@ class Unordered(Walk):
 class EventWalk(Unordered):
     """Follows events and streams into the functions that are given them."""
 
+    resumes = True
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.events = EventPlaces(transfer, self.places)
 
     def is_quiet(self, function: Function, one: Instruction) -> bool:
         if one[0] not in CALLING:
-            return one[0] != op.YIELD
+            return one[0] not in (op.YIELD, op.NEXT)
         return Site(function, one) not in self._sites and one[0] != op.EXIT and not self.transfer.edges(function, one)
 
     def names_of(self, function: Function, register: int) -> tuple[Place, ...]:

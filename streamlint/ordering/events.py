@@ -98,7 +98,7 @@ class EmptyWaits(EventWalk):
         elif isinstance(action, (Waited, Synchronized, Asked)) and isinstance(action.of, int):
             site, calls = Site(function, one), state.frame.calls
             if self.is_event(state, RECORDED, action.of):
-                self._late.add((site, calls))
+                self._late.add((site, self._since_made(state.frame)))
             elif self.is_event(state, EVENT, action.of):
                 waiting = self._stream(state, one, action.stream) if isinstance(action, Waited) else None
                 stream, name = self._resolved(state.frame, waiting), getattr(action, "name", "query")
@@ -111,6 +111,13 @@ class EmptyWaits(EventWalk):
         elif isinstance(action, Lost) and owned(function, one) is None and any(self.leads(state, EVENT, each) for each in action.registers):
             return _with(state.tracked, EVENT, RECORDED)
         return None
+
+    def _since_made(self, frame: Frame) -> tuple[Site, ...]:
+        """The calls that lead to where a path is; of a generator that made the event and went on, those behind it."""
+        maker, calls = self._site.function, frame.calls
+        if not maker.is_generator or frame.function is maker:
+            return () if maker.is_generator else calls
+        return calls[next((number for number, call in enumerate(calls) if call.function is maker), 0) :]
 
     def _recorded(self, state: State, one: Instruction, action: Recorded) -> frozenset[Tracked]:
         stream = self._resolved(state.frame, self._stream(state, one, action.stream))

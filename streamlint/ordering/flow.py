@@ -23,6 +23,8 @@ DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
 """What a path has put at a place: something true, something that is not None."""
+LEFT, VARIABLE = "left", "variable "
+"""Tracked of an iterator: its generator was left at a place. How the key begins of what a variable of that holds."""
 UPDATER = "updater"
 """An optimizer that works on the memory."""
 REPLACED = "replaced"
@@ -212,6 +214,7 @@ class Flow:
             yield from self._of_method(function, one, name, given, tracked)
         elif name in ZIPPING:
             for index, register in enumerate(given):
+                yield from self._standing(tracked, places.names(function, register), target)
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
         elif name in MAKING_DICTS:
             yield from self._of_dict(function, one, tracked, target)
@@ -227,8 +230,18 @@ class Flow:
         elif name in ("all", "any"):
             answer = DONE if name == "all" else LATE
             yield from (held for held in self.moved(tracked, sources, target, (ANY,)) if held.kind == answer)
-        elif name in ("enumerate", "next"):
-            yield from self.moved(tracked, sources, target.behind(ANY, Element(1)) if name == "enumerate" else target, (ANY,))
+        elif name == "enumerate":
+            yield from self._standing(tracked, sources, target)
+            yield from self.moved(tracked, sources, target.behind(ANY, Element(1)), (ANY,))
+        elif name == "next":
+            yield from self.moved(tracked, sources, target, (ANY,))
+
+    def _standing(self, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place) -> Iterator[Tracked]:
+        """The generator of an iterator, for what goes through that."""
+        for held in self.moved(tracked, sources, target):
+            key = held.place.path[len(target.path)] if len(held.place.path) > len(target.path) else None
+            if held.kind == LEFT if key is None else isinstance(key, str) and key.startswith(VARIABLE):
+                yield held
 
     def _of_dict(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """``dict(pairs, key=value)``: the elements of another dict or of pairs, and each keyword's value."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Activation, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, LEFT, VARIABLE, Tracked
 from streamlint.ordering.origins import YIELDED, Origins
 from streamlint.ordering.places import ANY, Key, Place, register_place, rest_behind
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from streamlint.ordering.states import State
     from streamlint.ordering.walk_calls import Calls
 
-LEFT = "left"
-"""Tracked of an iterator: the generator was left at a place. ``type`` is `IN_HAND` before its first value was taken."""
 IN_HAND = "in hand"
+"""The type of what says that a generator was left, before its first value was taken."""
+STILL = Tracked(LEFT, Place(("global", "still")))
+"""Tracked on the way to who takes a value: a path goes there even with nothing but what is in variables of the generator."""
 _ENDS = (op.YIELD, op.YIELD_FROM)
 _MOST_ENDS = 3
 """Places at which a generator may have been left, beyond which nothing is known of one that was begun before the path."""
@@ -42,7 +43,7 @@ class Taking(NamedTuple):
 
 def local(register: int) -> str:
     """The key of a variable of a generator. No attribute is called so."""
-    return f"variable {register}"
+    return f"{VARIABLE}{register}"
 
 
 def taking(function: Function, one: Instruction) -> Taking | None:
@@ -71,8 +72,7 @@ class Generators:
         """The generators that go on where a value is taken."""
         transfer = self.walk.transfer
         edges = (edge for edge in transfer.edges(function, taken.one) if edge.is_followed and not edge.is_handed)
-        values = (value for value in transfer.values(function, taken.source) if isinstance(value, Activation))
-        found = dict.fromkeys((*(edge.callee for edge in edges), *(value.frame.function for value in values)))
+        found = dict.fromkeys((*(edge.callee for edge in edges), *transfer.facts.resumed(transfer.values(function, taken.source))))
         return [each for each in found if any(each.by_opcode[opcode] for opcode in _ENDS)]
 
     def _making(self, function: Function, taken: Taking, generator: Function) -> Instruction:
@@ -128,14 +128,15 @@ class Generators:
             block, place = generator.homes[at]
             inner = Frame(generator, frame, taken.one, frame.depth + 1)
             tracked = given | own
-            if any(held.kind == BUFFER and held.place.root[0] != "aside" for held in tracked) or self.walk.may_order(generator):
+            is_mine = any(held.place.root[0] != "aside" and (held.kind == BUFFER or not self.walk.meets_memory) for held in tracked)
+            if is_mine or self.walk.may_order(generator):
                 yield state._replace(frame=inner, block=block, place=place + (at[0] == op.YIELD), before=0, tracked=tracked)
 
     def _variables(self, state: State, mark: Tracked) -> Iterator[Tracked]:
         """What the variables of a generator hold that was left."""
         for held in state.tracked:
             rest = rest_behind(mark.place, held.place)
-            if rest and isinstance(rest[0], str) and rest[0].startswith("variable "):
+            if rest and isinstance(rest[0], str) and rest[0].startswith(VARIABLE):
                 yield held._replace(place=Place(("register", int(rest[0].split()[1])), rest[1:]))
 
     def goes_on(self, state: State, condition: int) -> bool:
@@ -228,4 +229,4 @@ class Generators:
 def _is_of(iterator: Place, held: Place) -> bool:
     """Whether something is known of a generator that stands still: where, or what its variables hold."""
     rest = rest_behind(iterator, held)
-    return rest is not None and (not rest or (isinstance(rest[0], str) and rest[0].startswith("variable ")))
+    return rest is not None and (not rest or (isinstance(rest[0], str) and rest[0].startswith(VARIABLE)))

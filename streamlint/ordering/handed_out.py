@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.stream_map import StreamMap
 from streamlint.transfer.actions import NAMED, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
+from streamlint.waits.operands import kept_by
 
 _MOST = 60
 """Functions that are looked at below a hook."""
@@ -29,23 +33,63 @@ class HandedOut:
 
     def runs_again(self, function: Function, lane: Lane) -> bool:
         """Whether a function is called once more, and nothing but itself can have waited for the work of a stream meanwhile."""
-        if lane.kind != NAMED or not self.is_handed(function) or not self.streams.is_own(lane):
-            return False
+        return self._is_private(lane, function) and self._waits_inside(lane, function)
+
+    def others(self, function: Function, lane: Lane) -> list[Function]:
+        """The hooks of the same object that run behind a hook: what may have waited for the work meanwhile is one of the two."""
+        if function.owner is None or not self._is_private(lane, function):
+            return []
+        methods = (each for named in function.owner.methods.values() for each in named if each is not function and each.has_receiver)
+        return [each for each in methods if self.is_handed(each) and self._waits_inside(lane, function, each)]
+
+    def counted(self, function: Function) -> frozenset[int]:
+        """The registers of the parameters for which a hook is given a number with it, one more in each round of a loop: in a partial
+        object, or as a default."""
+        found = set[int]()
+        for param in function.by_opcode[op.PARAM] if self.is_handed(function) else ():
+            given = list(self._given_before(function, param[3]))
+            if given and all(_counts(maker, register) for maker, register in given):
+                found.add(param[2])
+        return frozenset(found)
+
+    def _given_before(self, function: Function, index: int) -> Iterator[tuple[Function, int]]:
+        """What is given for a parameter before a hook is called, and where."""
+        default, place = function.default_place(index), index - function.has_receiver
+        if default is not None:
+            yield default
+        for maker, call in self.transfer.facts.call_places(function):
+            kept = kept_by(maker, call)
+            plain = [register for kind, register in kept.given if kind is None] if kept is not None else []
+            if 0 <= place < len(plain):
+                yield maker, plain[place]
+
+    def _is_private(self, lane: Lane, function: Function) -> bool:
+        """Whether a function is a hook, and a stream is known to the program alone."""
+        return lane.kind == NAMED and self.is_handed(function) and self.streams.is_own(lane)
+
+    def _waits_inside(self, lane: Lane, *functions: Function) -> bool:
+        """Whether none but some functions, and those that they call, wait for the work of a stream."""
         waiting = {other for site in lane.made for other in self._waiting.get(site, ())}
-        below = self._reached(function) if waiting else frozenset()
-        return below is not None and waiting <= below
+        below = [self._reached(function) for function in functions] if waiting else [frozenset[Function]()]
+        return all(each is not None for each in below) and waiting <= frozenset().union(*(each or () for each in below))
 
     def is_handed(self, function: Function) -> bool:
         """Whether no known code calls a function that its function makes and gives to a call."""
         found = self._handed.get(function)
         if found is None:
-            maker, made = function.parent, function.definition
-            uses = maker.uses[made[2]] if maker is not None and made is not None and not function.is_cpp else ()
-            is_given = any(use[0] in (op.CALL, op.INVOKE) and use[3] != made[2] for use in uses) if made is not None else False
-            places = self.transfer.facts.call_places(function) if is_given else []
-            edges = [edge for place in places for edge in self.transfer.edges(*place) if edge.callee is function]
-            found = self._handed[function] = is_given and all(edge.is_handed and not edge.is_elsewhere for edge in edges)
+            found = self._handed[function] = not function.is_cpp and self._is_given(function)
         return found
+
+    def _is_given(self, function: Function) -> bool:
+        """Whether a closure, or a method or function by its name or in a partial object, is given to calls that nobody sees run it."""
+        parent = function.parent
+        places = self.transfer.facts.call_places(function)
+        if function.owner is None and parent is not None and parent.code.kind != "module":
+            is_given = _is_argument(parent, function.definition)
+        else:
+            is_given = bool(places) and all(_is_passed_on(*place) for place in places)
+        edges = [edge for place in places for edge in self.transfer.edges(*place) if edge.callee is function] if is_given else []
+        return is_given and all(edge.is_handed and not edge.is_elsewhere for edge in edges)
 
     def _reached(self, function: Function) -> frozenset[Function] | None:
         """A function, and those that it calls; None where these are too many."""
@@ -75,3 +119,19 @@ class HandedOut:
                         if isinstance(value, LibraryObject) and value.kind == "stream" and value.site is not None:
                             found.setdefault(value.site, set()).add(function)
         return found
+
+
+def _is_passed_on(function: Function, call: Instruction) -> bool:
+    """Whether a call that may run a function gives it away: a partial object is given to another call."""
+    if call[0] not in (op.CALL, op.INVOKE):
+        return False
+    return kept_by(function, call) is None or any(use[0] in CALLING and use[3] != call[2] for use in function.uses[call[2]])
+
+
+def _counts(function: Function, register: int) -> bool:
+    return is_counter(function, function.control, function.blocks, register)
+
+
+def _is_argument(maker: Function, made: Instruction | None) -> bool:
+    """Whether what an instruction makes is an argument of a call."""
+    return made is not None and any(use[0] in CALLING and use[3] != made[2] for use in maker.uses[made[2]])

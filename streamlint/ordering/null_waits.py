@@ -19,7 +19,7 @@ from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
-from streamlint.transfer.launch_rows import is_null
+from streamlint.transfer.launch_rows import is_null, is_null_stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
@@ -65,7 +65,7 @@ class PassingNull(Walk):
         return next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
 
     def _missed(self, wait: NullWait) -> frozenset[Tracked]:
-        place = Place(("global", _MISSED, wait.at))
+        place = Place(("global", _MISSED, wait.at, wait.chosen))
         self.waits.setdefault(place, wait)
         return frozenset({Tracked(_MISSED, place)})
 
@@ -84,16 +84,27 @@ class PassingNull(Walk):
         function = frame.function
         register = behind_copies(function, register)
         made = function.definitions[register] if register >= 0 else None
-        if made is None or made[0] != op.PARAM:
-            is_there = register >= 0 and is_null(function, register, list(self.transfer.values(function, register)))
+        if made is not None and made[0] == op.PHI:
+            found = [self._null_register(frame, each, here) for each in made[3:]]
+            chosen = [site for site in found if site is not None]
+            return next((site for site in chosen if site != here), here) if len(chosen) == len(found) else None
+        if made is None or made[0] != op.PARAM or frame.caller is None or frame.call is None:
+            is_there = made is not None and made[0] != op.PARAM and self._is_null(function, register)
             return here if is_there else None
-        if frame.caller is None or frame.call is None:
-            return None
         call = Site(frame.caller.function, frame.call)
         given = given_to(frame.caller.function, frame.call, function, made[3])
         if given is None:
-            return call if default_is_null(function, made[3]) else None
+            return call if self._is_null_left_out(function, made[3]) else None
         return self._null_register(frame.caller, given, call) if given >= 0 else None
+
+    def _is_null(self, function: Function, register: int) -> bool:
+        values = list(self.transfer.values(function, register))
+        return is_null(function, register, values) or is_null_stream(values)
+
+    def _is_null_left_out(self, function: Function, index: int) -> bool:
+        """Whether a parameter is the null stream where a call leaves it out."""
+        place = function.default_place(index)
+        return default_is_null(function, index) or (place is not None and self._is_null(*place))
 
 
 def _joined(state: State, answer: Answer, more: frozenset[Tracked]) -> Answer:

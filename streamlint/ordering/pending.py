@@ -8,13 +8,15 @@ from typing import TypeGuard
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, Memory, Site
+from streamlint.facts.objects import Constant, External, Memory, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering import rotation
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.copy_streams import CopyStreams
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, FILLED, LATE, SET, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.on_device import may_be_there
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
 from streamlint.ordering.set_flags import SETTING, SetFlags, asked_for_none
@@ -49,6 +51,7 @@ class Pending(CopyStreams):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
 
     meets_memory = True
+    resumes = True
     passive = (*Walk.passive, Lost)
     hooked = SETTING
     flow_of: type[SetFlags] = SetFlags
@@ -285,11 +288,22 @@ class Pending(CopyStreams):
 
     def _may_wait(self, state: State, one: Instruction, action: Read) -> bool:
         """Whether a read of a value waits for its device, on the stream of the copy."""
-        if not self.may_hold(state.frame.function, action):
+        if not self.may_hold(state.frame.function, action) or (action.presumes and self._is_number(state.frame, action.register)):
             return False
         values = list(self.transfer.values(state.frame.function, action.register))
         library = "cupy" if any(isinstance(v, Memory) and v.type.startswith("cupy") for v in values) else "torch"
         return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))
+
+    def _is_number(self, frame: Frame, register: int) -> bool:
+        """Whether a value is a number as a path has come to it: by what callers pass, as one that counts a range, computed from such."""
+        frame, register = as_passed(self.transfer, frame, register)
+        function, one = frame.function, frame.function.definitions[register] if register >= 0 else None
+        values = list(self.transfer.values(function, register))
+        if one is None or (values and all(isinstance(value, (Scalar, Constant)) for value in values)):
+            return one is not None
+        if one[0] in (op.BINARY, op.INPLACE):
+            return all(self._is_number(frame, each) for each in one[4:6])
+        return one[0] == op.PARAM and any(use[0] == op.CALL and function.dotted(use[3]) == "range" for use in function.uses[register])
 
     def may_hold(self, function: Function, action: Read) -> bool:
         return may_be_there(list(self.transfer.values(function, action.register)), action.presumes)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir.graph import NOBODY
+from streamlint.ordering.alternation import as_next
 from streamlint.ordering.apart import Apart
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
@@ -120,10 +121,13 @@ class RaceCallers(RaceOrders):
         if not any(held.kind == BUFFER for held in mine):
             return
         is_hook = self.hooks.runs_again(function, self._lane)
-        if not is_hook and not self._is_open(function):
-            return
-        others = open_methods(self.transfer, function) if self.is_wide and not is_hook else ()
-        for method in dict.fromkeys((function, *others)):
+        again = [function] if is_hook or self._is_open(function) else []
+        again += self.hooks.others(function, self._lane)
+        if again and self.is_wide and not is_hook:
+            again += open_methods(self.transfer, function)
+        numbers = self.hooks.counted(function) if is_hook else frozenset[int]()
+        mine = frozenset(as_next(held, lambda key, counter: counter in numbers) for held in mine) if numbers else mine
+        for method in dict.fromkeys(again):
             path = (*state.path, marker if method is function else next(method.code.instructions()))
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
 

@@ -239,7 +239,7 @@ class RaceJudge(RaceCallers):
         is_here = function is self._site.function
         if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
-        if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
+        if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane, self._mine(state)):
             return None
         if lane.kind == self._stream(function, work).kind == CURRENT and self._runs_under(state.frame.root.function, self._mine(state)):
             return None
@@ -303,9 +303,16 @@ class RaceJudge(RaceCallers):
             return False
         return not is_not_inherited(self.currents, state.frame, one, work.stream)
 
-    def _is_on_device(self, function: Function, work: Worked, use: Use, lane: Lane) -> bool:
+    def _is_written_there(self, in_scope: bool) -> bool:
+        """Whether the followed work writes memory of a device, in the scope of a stream or not."""
+        written = (*self._work.writes, self._work.made)
+        return any(self.memory.is_on_device(self._site.function, each, self._work, in_scope) for each in written)
+
+    def _is_on_device(self, function: Function, work: Worked, use: Use, lane: Lane, mine: Lane) -> bool:
         """Whether either piece of work shows that the memory is on a device; a move to one does not say that it was written there."""
         if self._is_evident or (use.moves and not self._writes) or (self._work.assumed and not work.assumed and work.library == "torch"):
+            return True
+        if self._lane.kind == CURRENT and mine.kind == NAMED and self._is_written_there(True):
             return True
         used = (*use.writes, *use.reads, *((*work.writes, *work.reads) if use.runs else ()))
         return any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used)

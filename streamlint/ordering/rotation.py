@@ -10,7 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.flow import BUFFER, EVENT, SAME_ELEMENTS, Tracked
+from streamlint.ordering.flow import BUFFER, EVENT, SAME_ELEMENTS, STREAM, Tracked
 from streamlint.ordering.places import Element, Key, Place, Places
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.operands import argument_registers
@@ -65,7 +65,7 @@ def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
 def as_elements(places: Places, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
     """What is tracked in registers that hold an element of a container for a round, by the container."""
     for held in tracked:
-        if held.kind in (BUFFER, EVENT) and held.place.root[0] == "register":
+        if held.kind in (BUFFER, EVENT, STREAM) and held.place.root[0] == "register":
             for place in elements(places, function, int(str(held.place.root[1]))):
                 yield held._replace(place=place.behind(*held.place.path))
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import MUTATORS
+from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import SAME_ELEMENTS
 from streamlint.ordering.places import Places
 from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
@@ -20,6 +21,8 @@ from streamlint.waits.operands import handed_over, kept_by
 
 MOST = 600
 """Registers that are looked at for one question."""
+_PASSING = SAME_ELEMENTS | ZIPPING | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
+"""Functions of the language and its library that give back an argument, or what goes through its elements."""
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which only those of the file itself count."""
 _PARTS = {op.PHI: slice(3, None), op.BUILD: slice(4, None), op.DICT: slice(4, None, 2)}
@@ -99,7 +102,7 @@ class Sharing:
         """What a call without a row may give back: its receiver's elements, or an argument of a function of the language."""
         if one[0] == op.INVOKE and not any(True for _ in self.transfer.modelled(function, one)):
             yield one[3]
-        elif one[0] == op.CALL and any(call.name.startswith("builtins.") for call in self.transfer.libraries(function, one)):
+        elif one[0] == op.CALL and any(call.name.rpartition(".")[2] in _PASSING for call in self.transfer.libraries(function, one)):
             yield from operands_of(function, one)
 
     def _arguments(self, function: Function, index: int) -> Iterator[Held]:

@@ -15,7 +15,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked, leads_to
-from streamlint.ordering.generators import IN_HAND, Generators, taking
+from streamlint.ordering.generators import IN_HAND, STILL, Generators, taking
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
 from streamlint.ordering.kept_members import KeptMembers
@@ -172,7 +172,9 @@ class Calls(Hooks):
         """Whoever takes the values of a generator goes on, one of them in hand; there it stands still until the next is taken."""
         generator, call = state.frame.function, state.frame.call
         is_own = state.frame.caller is not None and call is not None
-        for back in self._returned(state, register) if is_own else self._up(state, register):
+        up = state._replace(tracked=state.tracked | {STILL}) if self.resumes else state
+        for back in self._returned(state, register) if is_own else self._up(up, register):
+            back = back._replace(tracked=back.tracked - {STILL})
             by = call if is_own and call is not None else back.path[-1]
             caller = back.frame.function
             taken = taking(caller, by) if self.resumes else None

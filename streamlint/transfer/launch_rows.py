@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Object, Site
+from streamlint.facts.objects import Constant, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -141,3 +141,8 @@ def is_null(function: Function, register: int, values: list[Object]) -> bool:
         return function.unit.ir.constants[one[3]] in (None, 0)
     constants = [value.value for value in values if isinstance(value, Constant)]
     return bool(values) and len(constants) == len(values) and all(value in (None, 0) for value in constants)
+
+
+def is_null_stream(values: list[Object]) -> bool:
+    """Whether all of some values are the default stream of a library, which is the null stream."""
+    return bool(values) and all(isinstance(value, LibraryObject) and value.detail in ("null", "default") for value in values)

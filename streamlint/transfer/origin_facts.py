@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Instance, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import Container, Instance, LibraryObject, Memory, Site, Unknown
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -61,7 +61,7 @@ class Kept(Base):
         if not arrivals:
             node = self.facts.values(known.function, known.register)
             if not any(isinstance(value, Memory) for value in node.values):
-                yield from self._by_unknown(way, node)
+                yield from self._by_puts(way, node)
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
@@ -134,6 +134,8 @@ class Kept(Base):
         if behind not in walked:
             walked[behind] = list(self.walk(behind))
         found = walked[behind]
+        if found and here.space == "unknown" and last.instruction[0] == op.PARAM and not last.function.is_cpp:
+            return found  # of a type alone, who gives the value says more
         alike = [origin for origin in found if (origin.space, origin.pinning) == (here.space, here.pinning)]
         alike = alike or [origin for origin in found if here.space == "host" and origin.how == CHOSEN]
         rest = here._replace(known=behind.known, passed=behind.passed)
@@ -235,6 +237,39 @@ class Kept(Base):
                 if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
                     yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
                     return
+
+    def _by_puts(self, way: Way, node: Node) -> Iterator[Origin]:
+        """What is taken out of a queue has the origins of what is put there; of all else, nothing but its way is known."""
+        found = [origin for put in self._put_where_taken(way.known) for origin in self.walk(way._replace(known=put))]
+        return iter(found) if found else self._by_unknown(way, node)
+
+    def _put_where_taken(self, known: Known) -> Iterator[Known]:
+        """Python: what is put into the queue that a value is taken out of, by other functions; of a tuple, one of its parts."""
+        one = self.contexts.definition(known)
+        taken = self.contexts.definition(known._replace(register=one[3])) if one is not None and one[0] == op.UNPACK else one
+        function = known.function
+        if taken is None or taken[0] != op.INVOKE or function.is_cpp or function.text(taken[4]) not in function.known("queue-get"):
+            return
+        queues = self._queues(function, taken[3])
+        for other, call in self._puts if queues else ():
+            if queues.isdisjoint(self._queues(other, call[3])):
+                continue
+            made = other.definitions[call[6]] if call[6] >= 0 else None
+            if one is taken or one is None:
+                yield Known(other, call[6], ())
+            elif made is not None and made[0] == op.BUILD and len(made) - 4 == one[5]:
+                yield Known(other, made[4 + one[4]], ())
+
+    @cached_property
+    def _puts(self) -> list[tuple[Function, Instruction]]:
+        units = [unit for unit in self.facts.program.mentioning("put") if not unit.is_cpp]
+        calls = [(function, one) for unit in units for function in unit.functions for one in function.by_opcode[op.INVOKE] if len(one) > 6]
+        return [(function, one) for function, one in calls if function.text(one[4]) in function.known("queue-put")]
+
+    def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
+        """Where the containers were made that a register may hold."""
+        values = self.facts.values(function, register).values if register >= 0 else ()
+        return {(value.frame.function, value.instruction) for value in values if isinstance(value, Container)}
 
     def is_host_given(self, call: ModelledCall, context: Context) -> bool:
         """Whether a call of the function says that a device, which may be one or the host, is the host: it names that, or leaves it out."""
