@@ -12,6 +12,20 @@ from streamlint.ordering.queues import may_be_taken, takes_first
 from streamlint.ordering.states import State
 
 
+_GIVEN = frozenset({op.CALL, op.INVOKE})
+_NAMED = _GIVEN | {op.BIND, op.ITEM, op.ITER, op.UNPACK, op.MORE}
+
+
+def _is_only_given(function: Function, register: int, name: int | None = None) -> bool:
+    """Whether a register holds a container that is made there, and that nothing refers to but calls that are given it, ``copy_out([rows])``,
+    and one name, if there is one."""
+    one = function.definitions[register]
+    known = _GIVEN if name is None else _NAMED
+    uses = function.uses[register]
+    is_known = all(use[0] in known and (use[0] != op.BIND or use[2] == name) for use in uses)
+    return one is not None and one[0] in (op.BUILD, op.DICT) and is_known
+
+
 class References(Crossing):
     """Follows memory until the last reference to it is gone."""
 
@@ -50,10 +64,12 @@ class References(Crossing):
         return bool(uses) and all(use[0] == op.UNPACK for use in uses)
 
     def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.path or held.place.root[0] != "register":
-            return not self._is_unpacked(state, held)
+        if held.place.root[0] != "register":
+            return True
         function = state.frame.function
         register = int(str(held.place.root[1]))
+        if held.place.path:
+            return not self._is_unpacked(state, held) and not _is_only_given(function, register)
         return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
 
     def _outlives(self, state: State, register: int) -> bool:
@@ -67,7 +83,9 @@ class References(Crossing):
         function = state.frame.function
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
-            return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
+            inside = {root for root in gone if _is_only_given(function, root[1], one[2])}  # containers that nothing else refers to
+            kept_here = (held for held in state.tracked if held.place.root not in (inside if held.place.path else gone))
+            return state._replace(tracked=frozenset(kept_here))
         if one[0] == op.INVOKE and function.text(one[4]) in function.known("empties") and not function.uses[one[2]]:
             names, is_first = self.places.names(function, one[3]), takes_first(function, one)
             kept = (
