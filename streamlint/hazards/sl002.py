@@ -21,6 +21,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.kept import Kept, KeptStreams
 from streamlint.support.records import replace
+from streamlint.transfer.actions import HANDLE
 from streamlint.transfer.launch_rows import Queued
 
 RULE = ImplicitDefaultStream
@@ -110,6 +111,8 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
+    if choice.how == HANDLE:
+        trail += [Step("the handle is made here", span_of(site)) for site in streams.choices.handles.makers(function, work.operand)]
     finding = RULE().report(span_of(choice.at), what, choice.how, race, streams.if_legacy(function.unit), holder.name)
     others = [] if choice.at == here else judge.near(level)
     pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
@@ -121,7 +124,7 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
 def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:
     if holder.is_cpp and judge.is_extension(holder.unit):
         return "pass at::cuda::getCurrentCUDAStream(), with a CUDAGuard for the tensor's device"
-    if choice.how == "handle":
+    if choice.how == HANDLE:
         return "set the handle's stream first (cublasSetStream, cufftSetStream, curandSetStream)"
     if choice.how == "policy":
         return "use thrust::cuda::par_nosync.on(stream)"
