@@ -1,9 +1,10 @@
 """What the recorder of `streamlint trace` costs: a training step of about 2,000 calls, recorded and not, in turns in one process.
 
-    python benchmarks/trace_overhead.py [SECONDS] > overhead.json     (needs a GPU and PyTorch)
+    python benchmarks/trace_overhead.py [SECONDS [SHARE]] > overhead.json     (needs a GPU and PyTorch)
 
 The speed of a host changes by the second, so each recorded part is held against the mean of the plain ones before and behind it, and the
-median of these quotients is what counts.
+median of these quotients is what counts. With a share below 1 (`record(..., share=0.25)`) a part is all steps of the second turn of
+the recorder, in which CUPTI comes back and leaves, and its time is their mean.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from torch import nn
 
 import streamlint
 from streamlint.trace.readers import recorded
+from streamlint.trace.recording.parts import PART
 
 STEPS, WARM = 6, 2  # of each part
 
@@ -63,25 +66,37 @@ def training() -> Callable[[], float]:
     return step
 
 
-def part(step: Callable[[], float]) -> float:
+def whole(step: Callable[[], float]) -> float:
     for _ in range(WARM):
         step()
     return statistics.median(step() for _ in range(STEPS))
 
 
-def measured(seconds: float) -> dict[str, Any]:
+def turn(step: Callable[[], float], share: float) -> float:
+    """The mean of the steps of as long as the recorder records once and is away once."""
+    times: list[float] = []
+    begun = time.perf_counter()
+    while time.perf_counter() < begun + PART / share:
+        times.append(step())
+    return statistics.mean(times)
+
+
+def measured(seconds: float, share: float = 1.0) -> dict[str, Any]:
     step = training()
     for _ in range(10):
         step()
+    part = whole if share == 1 else partial(turn, share=share)
     plain, with_recorder = [part(step)], []
     until = time.perf_counter() + seconds
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.slt"
         while time.perf_counter() < until:
-            with streamlint.record(path, root=Path(__file__).parent):
+            with streamlint.record(path, root=Path(__file__).parent, share=share):
+                if share < 1:
+                    part(step)  # CUPTI comes back in the next turn
                 with_recorder.append(part(step))
             plain.append(part(step))
-        calls = len(recorded.read(path).calls) / (STEPS + WARM)
+        trace = recorded.read(path)
     more = [2 * one / (before + after) - 1 for one, before, after in zip(with_recorder, plain, plain[1:], strict=False)]
     lower, middle, upper = statistics.quantiles(more, n=4)
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
@@ -93,7 +108,8 @@ def measured(seconds: float) -> dict[str, Any]:
             "python": sys.version.split()[0],
             "torch": torch.__version__,
         },
-        "calls of a step": round(calls),
+        "share": share,
+        **({"calls of a step": round(len(trace.calls) / (STEPS + WARM))} if share == 1 else {"notes of the last": trace.notes}),
         "longer": {"median": round(middle, 3), "quartiles": [round(lower, 3), round(upper, 3)]},
         "parts": len(more),
         "milliseconds, plain": [round(one, 1) for one in plain],
@@ -102,4 +118,4 @@ def measured(seconds: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(float(sys.argv[1]) if sys.argv[1:] else 40.0), indent=1))
+    print(json.dumps(measured(*(map(float, sys.argv[1:]) if sys.argv[1:] else (40.0,))), indent=1))

@@ -61,9 +61,9 @@ class HiddenSyncInHotLoop(Check):
 
     A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. A method that a framework
     calls in each step counts as well, where its class is shown to derive from the framework's own (``training_step`` of a
-    LightningModule, ``compute_loss`` of a Trainer). Loops that decode, denoise or serve, the ``forward`` of losses and layers, and
-    functions that work on all gradients, or that are part of a step and called by another program, are included with
-    ``hidden-sync = "all-loops"``.
+    LightningModule, ``compute_loss`` of a Trainer). Loops that decode, denoise or serve, those that compute with CuPy arrays, the
+    ``forward`` of losses and layers, and functions that work on all gradients, or that are part of a step and called by another program,
+    are included with ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host blocks until the GPU has completed all work of the step, and the GPU then idles until the host has issued the next work.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from streamlint.config.settings import Resolver
 from streamlint.silence import Answer, Reason, explain_each
 from streamlint.silence.words import UNKNOWN_BODY
 from streamlint.support.errors import StreamlintError
+from streamlint.trace.kinds import ALLOCATE, FREE
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
-from streamlint.trace.results import Joined, Unnamed
+from streamlint.trace.results import Cost, Joined, Unnamed
+from streamlint.trace.shown.words import size
 
 NO_LINE, OUTSIDE, NOT_ASKED = "no line", "outside", "not looked up"
 NO_RULE, RULE_OFF, NO_MODEL, NO_MEMORY, OTHER = "no rule", "rule is off", "unmodelled call", "unknown memory", "other finding"
-OTHER_RANK, NO_WAIT, LET_PASS, ONCE = "other rank", "no wait", "let pass", "ran once"
+OTHER_RANK, NO_WAIT, LET_PASS, ONCE, GROWTH = "other rank", "no wait", "let pass", "ran once", "growth"
 MOST_LINES = 3  # that are asked about, of a place that may be one of several
 # Kinds of reasons, the one that says most of a stall first.
 _ORDER = ("found", "hidden", "place", "given-way", "round", "memory", "facts", "loop", "order", "cut", "unread", "unreached", "nothing")
@@ -38,8 +41,9 @@ _KINDS = {
 def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: Resolver, top: int) -> None:
     """Give the dearest stalls their reasons. Each costs time: of the others it is said that nobody looked."""
     asked: list[tuple[Unnamed, int]] = []
+    growing = _growing(joined)
     for number, one in enumerate(joined.unnamed):
-        if (known := _seen(one, names)) is not None:
+        if (known := _seen(one, names, growing)) is not None:
             one.kind, one.reason = known
         elif number >= top:
             one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
@@ -56,11 +60,32 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
     for (one, _), answer in zip(asked, answers, strict=True):
         kind, reason = reason_of(answer)
         if not one.reason or one.kind == NO_RULE:  # of several lines, the first that says more than that no rule speaks of it
-            one.kind, one.reason = kind, reason
+            one.kind, one.reason = kind, reason + (_of_upload(one.cost) if kind == LET_PASS else "")
 
 
-def _seen(one: Unnamed, names: Names) -> tuple[str, str] | None:
-    """The kind of a reason that the recording shows, and its words; None where the code has to be asked."""
+def _of_upload(cost: Cost) -> str:
+    """What a recording adds to the reason of uploads that the host waits for: from which memory they are, and how fast."""
+    if not (cost.source == "pageable" and cost.destination == "device" and cost.bandwidth):
+        return ""
+    return (
+        f"; it uploads pageable memory, at {size(cost.bandwidth)}/s: behind an asynchronous copy of pinned memory the host goes on at once"
+    )
+
+
+def _growing(joined: Joined) -> dict[int, str]:
+    """The processes that asked the driver for memory more than twice as often as they returned it, and how often."""
+    asked: Counter[int] = Counter()
+    returned: Counter[int] = Counter()
+    for cost in joined.costs.costs:
+        asked[cost.process] += cost.driver_allocations if cost.kind == ALLOCATE else 0
+        returned[cost.process] += cost.calls if cost.kind == FREE else 0
+    often = {one: times for one, times in asked.items() if times > 2 * returned[one]}
+    return {one: f"{times} times in this run, and memory was returned {returned[one]} times" for one, times in often.items()}
+
+
+def _seen(one: Unnamed, names: Names, growing: Mapping[int, str]) -> tuple[str, str] | None:
+    """The kind of a reason that the recording shows, and its words; None where the code has to be asked. ``growing`` says of processes
+    how often they asked the driver for memory."""
     cost = one.cost
     if not cost.place.file or not cost.place.lines:
         return NO_LINE, "the recording has no line of your code for these calls"
@@ -71,6 +96,8 @@ def _seen(one: Unnamed, names: Names) -> tuple[str, str] | None:
     if one.is_direct:
         ways = f"of {cost.source} to {cost.destination} memory"
         return NO_WAIT, f"an asynchronous copy {ways} waits for nothing: its time is that of the calls themselves"
+    if cost.kind == ALLOCATE and 2 * cost.driver_allocations > cost.calls and cost.process in growing:
+        return GROWTH, f"an allocator asks the driver for memory, {growing[cost.process]}: it grows until it has enough"
     if cost.stretches == 1:
         calls = f"its {cost.calls} calls came one behind the other, with no work in between" if cost.calls > 1 else "it was called once"
         return ONCE, f"{calls}: no round repeats the line in this run"

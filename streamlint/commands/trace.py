@@ -59,6 +59,7 @@ def build_parser() -> Parser:
     group.add_argument(
         "--root", metavar="FOLDER", default="", help="with --run: the folder of your code (default: all that is not installed)"
     )
+    group.add_argument("--share", metavar="PERCENT", default="", help="with --run: record parts of two seconds, so much of the time")
     group = parser.add_argument_group("costs")
     group.add_argument("--threshold", type=_amount, metavar="AMOUNT", help="what a place must cost to be COSTS: 2%%, 5ms (default: 0.5%%)")
     group.add_argument("--fail-over", type=_amount, metavar="AMOUNT", help="exit 1 only if findings cost more than this together: 5%%, 1s")
@@ -133,6 +134,8 @@ def _recorded(parser: Parser, options: argparse.Namespace) -> tuple[Path, list[s
     words = list(options.words)
     if options.module:
         parser.error("-m needs --run")
+    if options.share:
+        parser.error("--share needs --run")
     if options.root:
         parser.error("--root needs --run: of a recording that is there, name the code behind it: streamlint trace run.slt src/")
     if not words:
@@ -157,7 +160,7 @@ def _record(options: argparse.Namespace, program: Sequence[str], recording: Path
     """Run the program; what it made before it failed is read all the same."""
     session = sessions.new()
     words = ["-m", options.module, *program] if options.module else list(program)
-    code = record_run(words, recording, root=options.root, session=session)
+    code = record_run(words, recording, root=options.root, session=session, share=options.share)
     if form.head(recording).get("session") != session.id:
         raise StreamlintError(f"nothing was recorded: {words[1] if options.module else words[0]} ended with exit code {code}")
     if code:

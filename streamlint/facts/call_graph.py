@@ -113,6 +113,13 @@ _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""
 
 
+def _callee_of(value: Object) -> Object:
+    """What a call of a value calls: of a partial object, its function."""
+    while isinstance(value, PartialObject):
+        value = value.callee
+    return value
+
+
 class CallGraph:
     """The call graph of a program, on top of its facts."""
 
@@ -332,12 +339,12 @@ class CallGraph:
         return calls
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
-        for value in list(values):
-            while isinstance(value, PartialObject):
-                value = value.callee
+        called = [_callee_of(value) for value in values]
+        is_named = any(isinstance(value, External) for value in called)
+        for value in called:
             if isinstance(value, External):
                 yield LibraryCall(one, self.facts.row_of(value), value.name, value.receiver)
-            elif isinstance(value, (LibraryObject, Memory)):
+            elif isinstance(value, LibraryObject) or (isinstance(value, Memory) and not is_named):  # no tensor is called
                 name = f"{value.type}.__call__"
                 is_module = isinstance(value, LibraryObject) and value.kind == "module"
                 yield LibraryCall(one, self.facts.models.calls.get(name) if is_module else None, name, value)

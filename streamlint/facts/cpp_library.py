@@ -317,7 +317,7 @@ class CppLibrary(CppCalls):
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
         elif name in ("get", "release") and (kind == "pointer" or _is_handle(value)):  # of the smart pointer that holds it
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-        elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
+        elif _is_of_c(kind) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
         else:
             super().library_member(value, name, target)
@@ -372,3 +372,8 @@ CPP_EFFECTS: dict[str, Effect] = {
     "thread": CppLibrary.cpp_callback,
 }
 """By effect of a row: what C++ does otherwise than Python."""
+
+
+def _is_of_c(kind: str) -> bool:
+    """Whether a type is one of C or C++, not of a module of Python's that is called alike."""
+    return "::" in kind or (kind.startswith(("cuda", "CU")) and "." not in kind)

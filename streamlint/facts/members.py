@@ -45,6 +45,8 @@ MOST_DEFINERS = 200
 """Overriding methods of a name that a call may enter."""
 ELEMENT_TYPE = "numpy.dtype.kind"
 """What stands for the type of a tensor's elements: a name of a library that is no device."""
+ADDRESS = "ctypes.c_void_p"
+"""The type of addresses."""
 
 
 class Members(Containers):
@@ -72,7 +74,13 @@ class Members(Containers):
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
         elif isinstance(value, Activation):
             self.solver.add(target, self.objects(External, f"builtins.activation.{name}", value))
-        elif isinstance(value, Unknown):
+        else:
+            self._other_member(value, name, target)
+
+    def _other_member(self, value: Object, name: str, target: Node) -> None:
+        """A member of what is not known, or of a function: of a function of C that calls it, the address (``cast(f, c_void_p).value``)."""
+        is_address = isinstance(value, (FunctionObject, BoundMethod)) and self.models.member(ADDRESS, name) is not None
+        if isinstance(value, Unknown) or is_address:
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")

@@ -1,4 +1,4 @@
-"""Macros that a file gets from known headers: those that work on the GPU, that call what they are given, or that name the API."""
+"""Macros that a file gets from known headers: those that work on the GPU, that call or ask what they are given, or that name the API."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ Definitions = tuple[tuple[str, Macro | None], ...]
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*(?:define|include)\b", re.M)
 _API = re.compile(r"\b(?:cuda|cu|nccl|cublas|cudnn|cufft|cusparse|curand|cusolver)[A-Z_]\w*|\bat::cuda::|\bc10::cuda::")
+_BEGINS = re.compile(rf"(?:const\s+)?(?:::)?(?:{_API.pattern})")
+_ASKED = re.compile(r"(?<![#\w.>])([A-Za-z_]\w*)\s*\)?\s*(?:\.|->)\s*[A-Za-z_]\w*\s*\(")
 _NUMBER = re.compile(r"\(*\s*(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 _CALLED = re.compile(r"(?<![#\w.>])([A-Za-z]\w*)\s*\(")
 _MOST = 4000  # macros that one file is given
@@ -87,7 +89,15 @@ def _matters(macro: Macro, known: dict[str, Macro]) -> bool:
         return bool(macro.body) and (has_effects(macro.body, known) or bool(_NUMBER.fullmatch(macro.body) or _API.search(macro.body)))
     if not set(macro.params).isdisjoint(_CALLED.findall(macro.body)) and macro.params != ("__VA_ARGS__",):
         return True
-    return has_effects(macro.body, known) or bool(_API.match(macro.body))
+    return has_effects(macro.body, known) or bool(_BEGINS.match(macro.body)) or _asks(macro, known)
+
+
+def _asks(macro: Macro, known: dict[str, Macro], depth: int = 3) -> bool:
+    """Whether a macro asks a method of what it is given (``TORCH_CHECK(x.is_cuda())``), itself or by other macros."""
+    if not set(macro.params or ()).isdisjoint(_ASKED.findall(macro.body)):
+        return True
+    called = (known[name] for name in _CALLED.findall(macro.body) if name in known)
+    return depth > 0 and any(each is not macro and each.params is not None and _asks(each, known, depth - 1) for each in called)
 
 
 def _name(path: str) -> str:

@@ -109,10 +109,10 @@ class ForeignWork:
             for first in (events[number] for number in sorted(near, reverse=True)):
                 assert first.work is not None
                 assert second.work is not None
-                if first.work.library == second.work.library or first.instruction == second.instruction:
+                if first.work.library == second.work.library:
                     continue
                 shared = self._shared(first, second)
-                if shared and self.order.is_unordered(function, first, second):
+                if shared and self._is_unordered(first, second):
                     yield _pair(function, first, second, self._home(shared, first, second))
                     break
 
@@ -122,9 +122,18 @@ class ForeignWork:
         for event in self._working(function):
             if event.work is not None and foreign.work is not None and event.work.library != foreign.work.library:
                 for first, second in ((event, foreign), (foreign, event)):
-                    if self._shared(first, second) and self.order.is_unordered(function, first, second):
+                    if self._shared(first, second) and self._is_unordered(first, second):
                         yield event
                         break
+
+    def _is_unordered(self, first: Event, second: Event) -> bool:
+        """Whether nothing orders two pieces of work in the function in which the ways to them part."""
+        ways = zip((*first.via, first.at), (*second.via, second.at), strict=False)
+        depth, (one, other) = next(((depth, way) for depth, way in enumerate(ways) if way[0] != way[1]), (0, (first.at, first.at)))
+        if one == other or one.function is not other.function:
+            return False
+        pair = [each._replace(instruction=way.instruction, via=each.via[depth:]) for each, way in ((first, one), (second, other))]
+        return self.order.is_unordered(one.function, *pair)
 
     def _does_work(self, event: Event) -> bool:
         """Whether something is done with memory: it is not only allocated, or taken over as it is."""
@@ -150,7 +159,7 @@ class ForeignWork:
         for one in behind(function, [*event.work.reads, *event.work.writes], op.reads) if sharing else ():
             if one[2] in sharing and any(isinstance(action, Exchanged) for action in self.transfer.of(function, one)):
                 return True
-        return False
+        return self.memory.is_exchanged(event)
 
     def _sharing(self, function: Function) -> frozenset[int]:
         """The registers that calls define which take memory over."""

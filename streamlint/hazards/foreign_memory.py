@@ -12,6 +12,7 @@ from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.storage import Storages, plain
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.waiting import Exchanged
 from streamlint.waits.entered import Context
 
 _MOST = 24
@@ -69,20 +70,35 @@ class ForeignMemory:
 
     def _of(self, way: Carried, depth: int) -> Iterator[Held]:
         """The memory in a register, each that a loop over what is written out takes; none of a number."""
-        for _ in range(_MOST):
-            way = self.carriers.alone(way)
-            if way.keys and self._is_array(way):
-                way = way._replace(keys=())  # a part of an array is its memory
-            inner = self.storages.inside(way.function, way.register) if not way.keys else None
-            if inner is None or inner < 0:
-                break
-            way = way.at(inner)
+        *_, way = self._back(way)
         is_display = way.keys and way.instruction is not None and way.instruction[0] == op.BUILD
         elements = self.carriers.before(way) if is_display and depth < _DEEPEST else []
         if len(elements) > 1:
             yield from (held for each in elements for held in self._of(each, depth + 1))
         elif way.keys or not self.storages.is_number(way.function, way.register):
             yield self._place(way)
+
+    def _back(self, way: Carried) -> Iterator[Carried]:
+        """The registers by which memory came to one, back to the one that it was first in."""
+        for _ in range(_MOST):
+            way = self.carriers.alone(way)
+            if way.keys and self._is_array(way):
+                way = way._replace(keys=())  # a part of an array is its memory
+            yield way
+            inner = self.storages.inside(way.function, way.register) if not way.keys else None
+            if inner is None or inner < 0:
+                return
+            way = way.at(inner)
+
+    def is_exchanged(self, event: Event) -> bool:
+        """Whether a protocol that orders the streams took over memory on its way to a piece of work."""
+        assert event.work is not None
+        first = (Carried(event.at.function, each, context_of(event)) for each in (*event.work.reads, *event.work.writes) if each >= 0)
+        return any(self._is_taken_over(way) for each in first for way in self._back(each))
+
+    def _is_taken_over(self, way: Carried) -> bool:
+        one = way.instruction
+        return one is not None and any(isinstance(action, Exchanged) for action in self.transfer.of(way.function, one))
 
     def _place(self, way: Carried) -> Held:
         place = self.places.of(way.function, way.register)

@@ -172,13 +172,16 @@ class _Search:
         """Whether an instruction is reached behind another one, before somebody waits for the end of threads."""
         return self.threads.reached(first.function, first.instruction, lambda _, one: one is second.instruction, False) is not None
 
-    def _in_methods(self, function: Function, started: Started) -> Site | None:
-        """What methods do of an object whose constructor has started a thread."""
+    def _in_methods(self, function: Function, started: Started, depth: int = HIGHEST) -> Site | None:
+        """What methods do of an object whose constructor has started a thread, or of one whose constructor has made such an object."""
         owner = function.owner
         if owner is None or not self._constructs(function):
             return None
         methods = (each for group in owner.methods.values() for each in group if each is not function and each not in started.body)
-        return self.work_of(tuple(each for each in methods if not _is_constructor(each)))
+        found = self.work_of(tuple(each for each in methods if not _is_constructor(each)))
+        holders = dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if found is None and depth else ()
+        above = (self._in_methods(caller, started, depth - 1) for caller in holders)
+        return found or next((work for work in above if work is not None), None)
 
     def _constructs(self, function: Function) -> bool:
         """Whether a function is a constructor, or a method that the constructor of its class calls."""

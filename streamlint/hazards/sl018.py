@@ -55,5 +55,7 @@ def _finding(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) ->
 
 
 def _only_calls(function: Function) -> bool:
-    """Whether a function does nothing but make one call."""
-    return sum(len(function.by_opcode[opcode]) for opcode in (op.CALL, op.INVOKE, op.LAUNCH)) == 1
+    """Whether a function does nothing but make one call, and hand on what that says, to a check of errors for instance."""
+    calls = [one for opcode in (op.CALL, op.INVOKE, op.LAUNCH) for one in function.by_opcode[opcode]]
+    given = {one[2] for one in calls if op.DEFINES[one[0]]}
+    return sum(given.isdisjoint(op.reads(one)) for one in calls) == 1

@@ -49,11 +49,11 @@ class AbsentRecords:
         self.transfer, self.facts, self.places = events.transfer, events.facts, events.places
 
     def find(self, function: Function, one: Instruction) -> list[tuple[Site, str]]:
-        """The waits for events that an instruction makes, one for each key under which they are kept, and that nothing records."""
+        """The waits for events that an instruction makes and nothing records: for all of them, or for one of the keys of a container."""
         if function.is_cpp or one[0] not in CALLING:
             return []
         made = Site(function, one)
-        for key in self._keys(function, one):
+        for key in dict.fromkeys((None, *self._keys(function, one))):
             waits = _Trace(self, made, key).run()
             if waits and not any(self._may_record(made, key, *record) for record in self.events.records) and not self._is_asked_for(made):
                 return sorted(set(waits), key=lambda wait: (wait[0].function.unit.path, wait[0].row))

@@ -82,7 +82,10 @@ class Beginnings:
             ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                others = self._on(self.sharing.with_any(held)) if self._is_shared(function) else ()
+                shared = self.sharing.with_any(held) if self._is_shared(function) else []
+                for holder, one in self._cast(shared):
+                    self.casts.setdefault((holder, one), set()).add(function)
+                others = self._on(shared)
                 found.update(dict.fromkeys((*chosen, *others)))
             else:
                 self._pair(found, function, chosen, self.sharing.with_any(held))

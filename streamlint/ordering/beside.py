@@ -81,7 +81,7 @@ class Beside:
         under = {
             (event.instruction, _library(event))
             for event in self.own(callee)
-            if event.choice is not None and event.choice.calls[:1] == via[:1]
+            if event.choice is not None and not via_others(event.choice, via)
         }
         for event in self.own(callee):
             library = _library(event)
@@ -119,7 +119,7 @@ class Beside:
     def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
         """A choice as the outermost caller has it; none that other calls have made."""
         if choice.calls:
-            yield from (choice,) if choice.calls[0] == via[0] else ()
+            yield from () if via_others(choice, via) else (choice,)
             return
         if choice.kind != PARAMETER or choice.place is None or place < 0:
             yield choice._replace(calls=via[place + 1 :])
@@ -210,7 +210,7 @@ class Beside:
         return found
 
     def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
-        """The work of a function that may be in flight at an instruction when a loop calls the function again."""
+        """The work of a function that may be in flight at an instruction of a later call: in a loop, or on another object."""
         found = [(event, choice) for event, choice in self._others(function) if counts(event)]
         return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
 
@@ -224,9 +224,17 @@ class Beside:
         for caller, call in self.transfer.callers(function):
             if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
                 return True
-            if depth and self._is_left(caller, call, call, choice, depth - 1):
+            if self._is_called_beside(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
                 return True
         return False
+
+    def _is_called_beside(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
+        """Whether a method is called on another object, which has a stream of its own, before the host waits for that of the first."""
+        is_own = all(made.site is not None and made.site.function.owner is function.owner is not None for made in choice.made)
+        calls = [one for each, one in self.transfer.callers(function) if each is caller and one[0] == op.INVOKE] if is_own else []
+        place = self.choices.places.of(caller, call[3]) if call in calls else None
+        others = [one for one in calls if place is not None and self.choices.places.of(caller, one[3]) != place]
+        return any(self.leads_to(caller, call, one, self._stops(caller, choice, call, one)) for one in others)
 
     def _stops(self, function: Function, choice: Choice, work: Instruction, one: Instruction) -> frozenset[Instruction]:
         """The waits of a function behind which a stream has nothing in flight, on the way from its work to an instruction."""
@@ -298,6 +306,11 @@ def waits_for(wait: Event, choice: Choice) -> bool:
     if wait.choice.kind == choice.kind == MADE:
         return bool(wait.choice.made & choice.made)
     return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:
+    """Whether other calls than those on a way have made a choice, or none has."""
+    return choice.calls[:1] == () or choice.calls[0] not in via
 
 
 def _is_left_open(choice: Choice) -> bool:

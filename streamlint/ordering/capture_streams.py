@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Object, Site
+from streamlint.facts.objects import External, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.capture_walk import ORIGIN, CaptureWalk
@@ -129,7 +129,8 @@ class CaptureStreams(CaptureWalk):
         kinds = {held.kind for held in state.tracked if held.kind in ("origin", STREAM) and held.place in places}
         if kinds:
             return "in", (ORIGIN, *places) if "origin" in kinds else places
-        values = list(self.transfer.values(function, register)) if register >= 0 else []
+        held = self.transfer.values(function, register) if register >= 0 else ()
+        values = [value for value in held if not isinstance(value, External)]  # an attribute that a module's own class sets is no other
         details = {value.detail if isinstance(value, LibraryObject) else None for value in values}
         if details == {CURRENT}:
             return "in", (ORIGIN,)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import is_none, uncast
-from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -133,14 +133,32 @@ class CaptureWalk(Unordered):
         if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
             return True
         held = {each.place for each in state.tracked if each.kind == BUFFER}
+        computed = [operation for operation in self.device.of(function, one) if operation.kind == device.COMPUTE]
+        if function.is_cpp and any(self.is_for_tensors(function, one, operation) for operation in computed):
+            return not self._reads_host(function, one)
         if not held:
             return False
-        if any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
+        if computed:
             return any(self._holds_device(state, register) for register in op.reads(one))
         if one[0] in (op.NEXT, op.UNPACK):
             return not held.isdisjoint(self.places.names(function, one[3]))
         viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
         return any(self._holds_device(state, register) for register in viewed)
+
+    def _reads_host(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction is given memory of the host: else what a capture computes is where the capture is."""
+        held = (value for register in op.reads(one) if register >= 0 for value in self.transfer.values(function, register))
+        return any(isinstance(value, Memory) and value.space == "host" for value in held)
+
+    def is_for_tensors(self, function: Function, one: Instruction, operation: DeviceOperation) -> bool:
+        """Whether an operation on values of which nothing is known is one of tensors: a function of the library, or a matrix product."""
+        if operation.call is None:
+            return one[0] == op.BINARY and function.text(one[3]) == "@"
+        is_method = one[0] == op.INVOKE and self._is_value(function, one[3])
+        return operation.call.row.library in function.unit.models.marked("tensors") and not is_method
+
+    def _is_value(self, function: Function, register: int) -> bool:
+        return not any(isinstance(value, External) for value in self.transfer.values(function, register))
 
     def _listed(self, state: State, one: Instruction) -> Iterator[Tracked]:
         """Gradients and parameters, for what a capture trains is on the device; the elements of a mapping that is there."""

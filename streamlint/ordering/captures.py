@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Site
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -251,7 +251,7 @@ class Captures(CaptureStreams):
         """Whether an operation is work of a device: a read or computation of what may be there, a copy that is one."""
         if operation.kind in (device.READ, device.COMPUTE) and not self._is_on_device(state, operation):
             is_beside = operation.kind == device.COMPUTE and ORIGIN not in places
-            return is_beside and self._is_for_tensors(state.frame.function, one, operation)
+            return is_beside and self.is_for_tensors(state.frame.function, one, operation)
         return operation.kind != device.COPY or where == "null" or self._is_copy(state, operation)
 
     def _worked(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
@@ -271,16 +271,6 @@ class Captures(CaptureStreams):
             self._refuse(state, one, operation, "outside", Status.ISOLATION)
             return state.tracked | {Tracked("outside", place) for place in places}
         return state.tracked
-
-    def _is_for_tensors(self, function: Function, one: Instruction, operation: DeviceOperation) -> bool:
-        """Whether an operation on values of which nothing is known is one of tensors: a function of the library, or a matrix product."""
-        if operation.call is None:
-            return one[0] == op.BINARY and function.text(one[3]) == "@"
-        is_method = one[0] == op.INVOKE and self._is_value(function, one[3])
-        return operation.call.row.library in function.unit.models.marked("tensors") and not is_method
-
-    def _is_value(self, function: Function, register: int) -> bool:
-        return not any(isinstance(value, External) for value in self.transfer.values(function, register))
 
     def _forks(self, state: State, one: Instruction, operation: DeviceOperation, places: tuple[Place, ...]) -> frozenset[Tracked]:
         """Work of a fork: the captured stream has to be behind it when the capture ends."""

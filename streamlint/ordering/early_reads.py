@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
 from streamlint.ordering.alternation import Alternation
+from streamlint.ordering.asked_devices import AskedDevices
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.rounds import next_round
@@ -50,6 +51,7 @@ class EarlyReads(Updating):
         self._site: Site
         self._is_sure = True
         self._alternation = Alternation()
+        self._devices_asked = transfer.one_of(AskedDevices, transfer)
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
     def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
@@ -184,12 +186,24 @@ class EarlyReads(Updating):
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None
         held = self.updated(state, action) if isinstance(action, Updated) else held
+        if isinstance(action, Copied) and self._is_copied_on_host(state, action):
+            held, action = self.held(state, action.source), Read(action.source, action.call.name, False)
         if not isinstance(action, Read | Updated) or held is None or state.doubts > MOST_GUESSES:
             return False
         if not self._is_sure and first_part(action.name) not in self.transfer.facts.models.marked("array-package"):
             return False
         self._report(state, held.announced or Site(state.frame.function, one), action.name)
         return True
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        """A copy from memory of the host to other such memory waits for nothing."""
+        return not (isinstance(action, Copied) and self._is_copied_on_host(state, action)) and super().orders(state, one, action)
+
+    def _is_copied_on_host(self, state: State, action: Copied) -> bool:
+        """Whether the host copies the memory to some of its own, by what has to hold where the asynchronous copy stands."""
+        row, known = action.call.row, ("h2h", "h2d", "d2d", "d2h", "peer")
+        is_open = state.frame.function is self._site.function and row is not None and row.effect == "copy" and action.direction not in known
+        return is_open and self.held(state, action.source) is not None and self._devices_asked.is_on_host(self._site, action.target)
 
     def left(self, state: State, register: int) -> None:
         """A view for the host that goes to a caller who can wait for nothing: it is read."""

@@ -8,7 +8,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.traits import Trait
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.gradients import GRADIENT
 from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.ordering.places import Places
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Lost, Stream
@@ -21,6 +23,8 @@ from streamlint.waits.operands import operand_of
 Given = tuple[Function, int]
 """A register of a function, or the number of a parameter of it."""
 _TAKING = frozenset({op.CALL, op.INVOKE})
+_HOOKING: tuple[Trait, ...] = ("hooks-forward", "hooks-gradients", "hooks-module")
+_UP = frozenset({"h2d", "device<unknown"})
 _GIVING = frozenset({op.RETURN, op.YIELD, op.BUILD})
 
 
@@ -83,6 +87,14 @@ class GivenWork:
                 further.append((caller, given))
         return private, further
 
+    def is_brought(self, function: Function, one: Instruction) -> bool:
+        """Whether a hook brings to a device what a module has given there: then a call copies nothing, and waits for nothing."""
+        is_moved = function.invokes(one, "same-elements") and function.invokes(one, "places")
+        if function.is_cpp or not is_moved or not any(place[0].invokes(place[1], *_HOOKING) for place in self.facts.call_places(function)):
+            return False
+        copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied)]
+        return bool(copies) and all(each.direction in _UP for each in copies)
+
     def is_private(self, function: Function, lane: Lane) -> bool:
         """Whether no unknown code can have made a stream wait: it is new, or only the receiver has it."""
         if lane.kind != NAMED or not lane.made:
@@ -142,20 +154,27 @@ class GivenWork:
     def _is_there(self, function: Function, one: Instruction, register: int) -> bool:
         """Whether an argument is memory of a device: by its declaration, or as the source of a copy to the host that does not wait."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held and all(value.space == "host" for value in held):
+        spaces = {value.space for value in held}
+        if spaces == {"host"}:
             return False
-        if held and not any(value.space == "host" for value in held):
+        if (spaces and "host" not in spaces) or self._is_of_hook(function, register):
             return True
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.source == register]
         is_download = any(each.asynchronous is True and (each.direction == "d2h" or each.direction.startswith("host")) for each in copies)
         return is_download and not any(self._is_uploaded(function, each.target) for each in copies)
+
+    def _is_of_hook(self, function: Function, register: int) -> bool:
+        """Whether work is done on the gradient that a backward pass has just made, and calls a hook for."""
+        one = function.definitions[register] if register >= 0 else None
+        is_gradient = one is not None and one[0] == op.ATTR and function.text(one[4]) == GRADIENT
+        return is_gradient and bool(self.transfer.registered(function))
 
     def _is_uploaded(self, function: Function, filled: int) -> bool:
         """Whether a buffer that is filled is uploaded next: then its source may be of the host as well."""
         names = set(self.places.names(function, filled))
         for one in (*function.by_opcode[op.INVOKE], *function.by_opcode[op.CALL]):
             for each in self.transfer.of(function, one):
-                is_upload = isinstance(each, Copied) and each.direction in ("h2d", "device<unknown") and each.source >= 0
+                is_upload = isinstance(each, Copied) and each.direction in _UP and each.source >= 0
                 if isinstance(each, Copied) and is_upload and not names.isdisjoint(self.places.names(function, each.source)):
                     return True
         return False

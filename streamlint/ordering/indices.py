@@ -8,12 +8,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.constant_indices import by_parameters
 from streamlint.ordering.flow import BUFFER, EXACT, Tracked
 from streamlint.ordering.places import Element, Place
 from streamlint.ordering.states import State
 from streamlint.ordering.turns import Turns
 from streamlint.ordering.updating import Updating
-from streamlint.ordering.walk_names import by_parameters
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.questions import Key, alike

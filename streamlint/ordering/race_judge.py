@@ -22,12 +22,13 @@ from streamlint.ordering.not_inherited import is_not_inherited
 from streamlint.ordering.places import Place, register_place, rest_behind
 from streamlint.ordering.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.race_callers import RaceCallers
-from streamlint.ordering.race_orders import LEFT
+from streamlint.ordering.race_orders import GIVEN, LEFT
 from streamlint.ordering.same_members import SameMembers
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
+from streamlint.transfer.language import OPERATORS
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
@@ -168,6 +169,8 @@ class RaceJudge(RaceCallers):
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         if self._work.stream.kind == APART and (behind := self._behind_collective(state, one)) is not None:
             return behind
+        if self._unknown_work == GIVEN and self.given.is_brought(state.frame.function, one) and self._holds(state, one[3]):
+            return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         if isinstance(action, Worked):
             return self._worked(state, one, action)
         if self.orders(state, one, action):
@@ -317,13 +320,14 @@ class RaceJudge(RaceCallers):
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         is_driver = work.library == "cuda_python"
-        if not self._is_evident and (is_driver or work.name.startswith(_RAW)):
+        library = work.library or self.memory.library(state.frame.function, work.reads)
+        is_number = one[0] in OPERATORS and not library and self._work.library == "cuda_python"  # an address, or a kernel's argument
+        if is_number or (not self._is_evident and (is_driver or work.name.startswith(_RAW))):
             return True
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
         if (is_driver or is_across) and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        libraries = {work.library or self.memory.library(state.frame.function, work.reads), self._work.library}
-        return len(libraries & self._arrays) > 1
+        return len({library, self._work.library} & self._arrays) > 1
 
     def _may_be_one(self, lane: Lane) -> bool:
         """Whether a stream may be that of the work, or is ordered with it."""

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import Place, cell_of, is_own_cell
+from streamlint.ordering.rotation import gone_through
 from streamlint.ordering.walk_names import WalkNames
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
@@ -41,12 +42,28 @@ class StreamOwners:
         """The object whose member a stream is, by the places that a frame has for it, or the call that has made it; None where that cannot
         be told."""
         makers = {site.function for site in made}
+        places = [place for place in places if place.path]
         if len(makers) != 1:
             return None
+        if len(made) == 1 and (member := self._by_address(next(iter(made)), places)) is not None:
+            return member
         if (kind := self._constructed_by(next(iter(makers)))) is None:
             return self._by_call(frame, register, made)
-        found = {self._owner(frame, place, kind) for place in places if place.path} - {None}
+        found = {self._owner(frame, place, kind) for place in places} - {None}
         return found.pop() if len(found) == 1 else None
+
+    def _by_address(self, made: Site, places: Iterable[Place]) -> Owner | None:
+        """C++: the one of several members into which a loop over their addresses makes streams: ``for (auto* s : {&a_, &b_}) make(s)``."""
+        function = made.function
+        for register in op.reads(made.instruction) if function.is_cpp and function.owner is not None else ():
+            held = gone_through(function, register) if register >= 0 else op.NONE
+            built = function.definitions[held] if held >= 0 else None
+            given = [function.definitions[each] for each in built[4:]] if built is not None and built[0] == op.BUILD else []
+            names = {function.text(one[3]) for one in given if one is not None and one[0] == op.ADDRESS_NAME}
+            found = {str(place.path[-1]) for place in places} & names
+            if len(found) == 1 and len(names) > 1 and function.owner is not None:
+                return function.owner, found.pop()
+        return None
 
     def _by_call(self, frame: Frame, register: int, made: frozenset[Site]) -> Owner | None:
         """The call of the function that has made a stream, where that gives back a new one each time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject, Instance
@@ -10,6 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.constant_indices import Given, by_parameters
 from streamlint.ordering.enclosed import maker_of, shared_parameters
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
@@ -19,7 +20,6 @@ from streamlint.ordering.places import (
     ARROW,
     NEWEST,
     OWN,
-    TUPLE,
     Element,
     Place,
     Places,
@@ -57,7 +57,7 @@ class WalkNames:
         self._by_root: dict[_Call, dict[Root, list[tuple[tuple[Place, ...], Place]]]] = {}
         self._made_around: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
-        self._constants_given: dict[_Call, dict[object, object]] = {}
+        self._constants_given: dict[_Call, Given] = {}
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -283,7 +283,7 @@ class WalkNames:
                 found[inner.key] = outer
         return found
 
-    def constants(self, caller: Function, call: Instruction, callee: Function) -> dict[object, object]:
+    def constants(self, caller: Function, call: Instruction, callee: Function) -> Given:
         """By type and value: the parameters for which a call gives constants."""
         known = self._constants_given.get((caller, call, callee))
         if known is None:
@@ -292,7 +292,7 @@ class WalkNames:
                 register = operand_of(caller, call, callee, param[3])
                 constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
                 if constant is not None and not isinstance(constant, tuple):
-                    known[type(constant), constant] = alike(callee, param[2])
+                    known.setdefault((type(constant), constant), []).append(alike(callee, param[2]))
         return known
 
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
@@ -321,21 +321,6 @@ class WalkNames:
             if len(parts) == 1 and parts[0].function is function:
                 yield from (held._replace(place=name.behind(*path[length:])) for name in self.places.names(function, parts[0].register))
                 return
-
-
-def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:
-    """Other names of something tracked: an index that equals a constant argument of a call is also the parameter."""
-    root, path = held.place
-    for number, key in enumerate(path if names else ()):
-        known = _by_parameter(key.key, names) if isinstance(key, Element) else None
-        if isinstance(key, Element) and known != key.key:
-            yield held._replace(place=Place(root, (*path[:number], Element(known), *path[number + 1 :])))
-
-
-def _by_parameter(key: object, names: Mapping[object, object]) -> object:
-    if isinstance(key, tuple):
-        return (TUPLE, *(_by_parameter(part, names) for part in key[1:])) if key[:1] == (TUPLE,) else key
-    return names.get((type(key), key), key)
 
 
 def scope_call(function: Function, one: Instruction) -> Instruction | None:

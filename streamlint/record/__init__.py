@@ -20,8 +20,8 @@ __all__ = ["record"]
 class _Callable(types.ModuleType):
     """This module, which can be called."""
 
-    def __call__(self, output: str, *, root: str = "") -> AbstractContextManager[None]:
-        return record(output, root=root)
+    def __call__(self, output: str, *, root: str = "", share: float = 1.0) -> AbstractContextManager[None]:
+        return record(output, root=root, share=share)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -74,6 +74,11 @@ class Answer:
         return {"filename": self.file, **cell, "row": self.row, "source": self.source, "reasons": reasons}
 
 
+def rows_in(message: str) -> list[int]:
+    """The lines of the file that a message names."""
+    return [int(found[1]) for found in _LINE.finditer(message)]
+
+
 def _as_data(reason: Reason) -> dict[str, object]:
     cells = {"cells": list(reason.cells)} if reason.cells else {}
     return {"kind": reason.kind, "code": reason.code or None, "message": reason.message, "lines": list(reason.rows), **cells}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from streamlint.config.options import Options, Source
 from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import Found, discover, left_out
 from streamlint.discovery.screening import is_generated
-from streamlint.findings import Finding, Part, Problem, Report
+from streamlint.findings import Finding, Part, Problem, Report, Span
 from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
 from streamlint.hazards.findings import context_of
 from streamlint.runner.linter import How, run
 from streamlint.runner.parsing import Parser
 from streamlint.runner.tasks import Task, kinds
-from streamlint.silence.answer import Answer
+from streamlint.silence.answer import Answer, rows_in
 from streamlint.silence.line import Line, dig
 from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError, PathError
@@ -31,7 +31,8 @@ from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
-from streamlint.waits.judge import NO_LOOP, HotWaits
+from streamlint.waits.judge import HotWaits
+from streamlint.waits.reasons import NO_LOOP
 
 _CELL = re.compile(r"(?P<file>.*\.ipynb):(?:cell )?(?P<cell>\d+)", re.IGNORECASE)
 ALL_LOOPS = "all-loops"
@@ -103,7 +104,7 @@ class _Group:
     parser: Parser
     _parts: dict[Options, list[Part]] = field(default_factory=dict)
     _silenced: list[Silenced] | None = None
-    _waits: list[HotWaits] | None = None
+    _waits: dict[Options, list[HotWaits]] = field(default_factory=dict)
 
     @property
     def parts(self) -> list[Part]:
@@ -126,11 +127,24 @@ class _Group:
             self._silenced = list(silenced(self.parser.sources, self.options, self.parser.representation))
         return self._silenced
 
-    def waits(self) -> list[HotWaits]:
-        """What is known of the waits of the host."""
-        if self._waits is None:
-            self._waits = hot_waits(self.parser.sources, self.options, self.parser.representation)
-        return self._waits
+    def passed_over(self, path: str, holds: Callable[[Span], bool]) -> Iterator[tuple[str, Span, str]]:
+        """The waits of a place that are not reported: the rule, the place, and why; of one in no loop that counts, also why it is none with
+        all loops, if that says more; nothing where that reports it."""
+        wide = replace(self.options, hidden_sync=ALL_LOOPS)
+        for code, span, why in passed_over(self._hot(self.options), path):
+            if not holds(span):
+                continue
+            if why == NO_LOOP and wide != self.options:
+                known = {(other, place): each for other, place, each in passed_over(self._hot(wide), path)}
+                more = known.get((code, span), "")
+                why = f'{why}, and with hidden-sync = "{ALL_LOOPS}" {more}' if more not in ("", NO_LOOP) else more
+            yield code, span, why
+
+    def _hot(self, options: Options) -> list[HotWaits]:
+        """What is known of the waits of the host under some options."""
+        if options not in self._waits:
+            self._waits[options] = hot_waits(self.parser.sources, options, self.parser.representation)
+        return self._waits[options]
 
 
 @dataclass(slots=True)
@@ -226,10 +240,12 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group,
     for one in group.silenced():
         if line.holds(one.finding.span) or line.holds(one.operation):
             _tell_silenced(answer, line, one)
-    for code, span, why in passed_over(group.waits(), mine.path):
-        if line.holds(span):
-            kind = "loop" if why == NO_LOOP else "round"
-            answer.add(kind, f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
+    for code, span, why in group.passed_over(mine.path, line.holds):
+        if not why:
+            answer.add("hidden", f'`{all_rules()[code].name}` looks at this loop only with hidden-sync = "{ALL_LOOPS}" (--preview)', code)
+            continue
+        kind = "loop" if why == NO_LOOP else "round"
+        answer.add(kind, f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row, *rows_in(why))
     dig(answer, line)
 
 

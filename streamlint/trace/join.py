@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     Row = tuple[str, int]
 
 NOT_SEEN = "its function ran, but no recorded call comes from this line"
+NOT_IN_PARTS = "no call from it is in the recorded parts of the run"
 NOT_THERE = "its function is not in the recording"
 NEVER_HELD = "its line ran, and no call of it held the host or the GPU"
 NO_TIME = "a race costs no time that could be shown"
+DIRECT = 0.9
+"""Share of a line's blocked time from which on it counts as that of copies which wait for nothing."""
 _BY_TRAIL = (ALLOCATE, FREE, PIN)
 # The heads of compound statements: what stands below them is not theirs.
 _HEADS = ("for ", "while ", "async ", "with ", "def ", "class ", "if ", "elif ", "else", "try", "for(", "while(", "if(")
@@ -40,11 +43,12 @@ class Seen:
 
     rows: set[Row] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
+    is_part: bool = False  # of the run, not all of it
 
     @classmethod
     def of(cls, trace: Trace, names: Callable[[str], str | None]) -> Seen:
         """From a recording, with the names that `check` gives files."""
-        seen = cls()
+        seen = cls(is_part=trace.left_out > 0)
         for stack in trace.stacks:
             for frame in stack:
                 if (name := names(frame.file)) is not None:
@@ -86,7 +90,7 @@ def _judged(finding: Finding, costs: list[Cost], seen: Seen, statements: _Statem
     if any(row in seen.rows for row in statements.rows(finding)):
         return Judged(finding, "CHEAP", None, NEVER_HELD)
     ran = (finding.span.file, _last(finding.qualname)) in seen.functions
-    return Judged(finding, "NOT REACHED", None, NOT_SEEN if ran else NOT_THERE)
+    return Judged(finding, "NOT REACHED", None, NOT_IN_PARTS if seen.is_part else NOT_SEEN if ran else NOT_THERE)
 
 
 def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
@@ -99,8 +103,14 @@ def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
 
 def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
     dear = [mine for mine in _by_place(costs) if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
-    found = [Unnamed(merged(one), "", is_direct=all(is_direct(each.call, each.source, each.destination) for each in one)) for one in dear]
+    found = [Unnamed(merged(one), "", is_direct=_are_direct(one)) for one in dear]
     return sorted(found, key=lambda one: by_price(one.cost))
+
+
+def _are_direct(costs: Sequence[Cost]) -> bool:
+    """Whether nearly all of the blocked time of a line is that of asynchronous copies which wait for nothing."""
+    direct = sum(one.blocked for one in costs if is_direct(one.call, one.source, one.destination))
+    return direct >= DIRECT * sum(one.blocked for one in costs)
 
 
 class _Statements:

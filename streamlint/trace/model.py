@@ -92,6 +92,7 @@ class Trace:
     gpu: str = ""
     start: int = 0  # of the recorded span
     end: int = 0
+    left_out: int = 0  # ns between the parts of a recording, which are no part of that span
     overhead: int = 0  # ns that its record adds to each call
     notes: list[str] = field(default_factory=list)  # what could not be read, a sentence each, for the user
 

@@ -115,8 +115,8 @@ class Unnamed:
 
     cost: Cost
     reason: str
-    kind: str = ""  # unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once, outside, other rank
-    is_direct: bool = False  # all of it asynchronous copies that leave the host alone
+    kind: str = ""  # of commands.stalls: unmodelled call, unknown memory, rule is off, let pass, no loop, no rule, no wait, ran once
+    is_direct: bool = False  # nearly all of it asynchronous copies that leave the host alone
 
 
 @record(slots=True)

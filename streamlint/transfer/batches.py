@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, PartialObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, PartialObject, Site, Unknown
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
@@ -36,6 +36,24 @@ class Batches:
                     if node is not None and isinstance(value, Instance) and not self._is_pinned(value.definition):
                         return self._given(self._made(node, value), value.definition, name)
         return None
+
+    def is_pinned(self, batch: Known, name: str) -> bool:
+        """Whether a loader that pins has made a batch of a class that pins that field by itself."""
+        loader = self._loader(batch.function, batch.register)
+        collate = loader.one("collate") if loader is not None else None
+        if loader is None or collate is None or loader.switch("pin")[1] is False:
+            return False
+        ends = [(each, end[2]) for each in self._functions(loader, collate) for end in each.by_opcode[op.RETURN] if end[2] >= 0]
+        held = [value for function, register in ends for value in self.facts.values(function, register).values]
+        made = [value for value in held if not isinstance(value, Unknown)]
+        return bool(made) and all(isinstance(value, Instance) and self._pins(value.definition, name) for value in made)
+
+    def _pins(self, definition: ClassInfo, name: str) -> bool:
+        """Whether a class pins a field by itself: all of them, where it sets none of its own when it does."""
+        found = self.facts.hierarchy.lookup(definition, "pin_memory")
+        own = found[1] if found is not None else []
+        stored = {field for field, stores in definition.own_stores.items() if any(store.function in own for store in stores)}
+        return self._is_pinned(definition) and (not stored or name in stored)
 
     def collated(self, site: Site) -> Iterator[Known]:
         """What the batches hold of a loader that a call makes: what its own function returns, or the parts of a display that it returns."""

@@ -25,7 +25,8 @@ MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
 _MOST_CALLERS = 40
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
-_COPYING = frozenset({"list", "tuple", "dict", "iter"})
+COPYING = frozenset({"list", "tuple", "dict", "iter"})
+"""What the language makes a container of another one with, that holds the same elements."""
 
 
 class Key(NamedTuple):
@@ -379,4 +380,4 @@ def _is_none(way: Carried) -> bool:
 
 def _copies(function: Function, name: str) -> bool:
     """Whether a function gives a container of the same values."""
-    return name in _COPYING or name in function.known("copies-container")
+    return name in COPYING or name in function.known("copies-container")

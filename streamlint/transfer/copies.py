@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import NAMED, NULL, Action, Copied, Viewed
+from streamlint.transfer.actions import NAMED, NULL, Action, Copied, Read, Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.operands import is_element_type
 
@@ -16,7 +16,10 @@ _DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "h
 def copy(call: ModelledCall) -> Iterator[Action]:
     """``dst.copy_(src)``, ``cudaMemcpyAsync``."""
     target, source = call.one("dst"), call.one("src")
-    yield _copied(call, op.NONE if target is None else target, op.NONE if source is None else source, _direction(call, target, source))
+    direction = _direction(call, target, source)
+    yield _copied(call, op.NONE if target is None else target, op.NONE if source is None else source, direction)
+    if direction == "h2h" and source is not None and call.row.library in call.facts.models.marked("computes-on-host"):
+        yield Read(source, call.name, False)  # by the host itself, whatever streams do
     if target is not None and call.row.get("result") == "self":
         yield Viewed(target)
 

@@ -20,7 +20,7 @@ from streamlint.transfer.origin_objects import Makers
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.entered import Context
 
-_MAKING = frozenset({"factory", "transfer", "compute", "pin"})
+_MAKING = frozenset({"factory", "transfer", "compute", "pin", "same"})
 _PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})
 
 

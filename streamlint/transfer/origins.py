@@ -113,11 +113,14 @@ class Origins(Parts):
 
     def _attribute(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """A field of a batch, or an attribute."""
-        fields = list(self._fields(way.at(one[3]), way.known.function.text(one[4])))
+        ends = list(self._batches(way.at(one[3])))
+        name = way.known.function.text(one[4])
+        fields = [(each, field) for each in ends if (field := self.batches.field(each.known, name)) is not None]
         for batch, field in fields:
             yield from self._of_batch(batch, field)
         if not fields:
-            yield from self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
+            found = self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
+            yield from self._left(found, any(self.batches.is_pinned(each.known, name) for each in ends))
 
     def _operation(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """What an operator gives: new memory, but for a pointer that C++ adds to."""
@@ -141,8 +144,8 @@ class Origins(Parts):
         if not memory:
             yield from self.kept(way)
 
-    def _fields(self, way: Way, name: str) -> Iterator[tuple[Way, Known]]:
-        """The fields of that name of the batches that a register may hold: of a parameter, of what callers give."""
+    def _batches(self, way: Way) -> Iterator[Way]:
+        """What may be a batch, of what a register may hold: of a parameter, what callers give."""
         waiting, seen = [way], set[Known]()
         while waiting:
             each = waiting.pop()
@@ -151,9 +154,7 @@ class Origins(Parts):
                 continue
             seen.add(each.known)
             if one is None or one[0] != op.PARAM:
-                field = self.batches.field(each.known, name)
-                if field is not None:
-                    yield each, field
+                yield each
             elif len(each.known.context) < _DEEPEST_BATCHES:
                 is_entered = entered_by(each.known.context, each.known.function) is not None
                 given = self._arguments_of(each, one)

@@ -56,7 +56,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS, *MAKING_ITERATORS})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "slice", "super", *MAKING_CONTAINERS, *MAKING_ITERATORS})
 
 
 class Order(NamedTuple):
@@ -237,8 +237,13 @@ class Transfer(CallSites):
                 yield Viewed(one[3])
         elif self._is_lost(function, one, modelled):
             is_given = one[0] != op.INVOKE or not calls_member_of_others(self.facts, function, one)
-            yield Lost(operands_of(function, one, is_given), function.text(one[4]) if one[0] == op.INVOKE else "")
+            yield Lost(operands_of(function, one, is_given), self._method_of(function, one))
             yield from self._given_back(function, one)
+
+    def _method_of(self, function: Function, one: Instruction) -> str:
+        """The name of the method that a call calls; empty for a function, be it one of a module."""
+        is_method = one[0] == op.INVOKE and all(call.receiver is not None for call in self.libraries(function, one))
+        return function.text(one[4]) if is_method else ""
 
     def _placed(self, function: Function, action: Action) -> Action:
         """A copy from what nobody knows starts on the host if that was taken there just before."""

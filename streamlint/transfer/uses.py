@@ -12,7 +12,8 @@ from streamlint.facts.objects import Constant, External, LibraryObject, Memory, 
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
+from streamlint.transfer.carried import COPYING
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
@@ -174,12 +175,22 @@ class Uses:
             return bool(stores) and all(asks((store.function, store.value)) for store in stores)
         if one[0] == op.PARAM:
             return self._is_given(function, one[3], asks)
-        if one[0] not in (op.CALL, op.INVOKE):
-            return any(asks(source) for source in _sources(function, one))
+        if one[0] not in (op.CALL, op.INVOKE) or _copies_elements(function, one):
+            return any(map(asks, self._passed_on(function, one)))
         if self._is_computed(function, one, asks):
             return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
         return lost and any(asks((function, each)) for each in operands_of(function, one, False))
+
+    def _passed_on(self, function: Function, one: Instruction) -> Iterator[Value]:
+        """What an instruction gives back, views, takes a part of, or puts into another container."""
+        if one[0] == op.ATTR:
+            views = (action for action in self.transfer.of(function, one) if isinstance(action, Viewed))
+            yield from ((function, view.register) for view in views)
+        elif one[0] == op.CALL:
+            yield from ((function, each) for each in op.reads(one))
+        else:
+            yield from _sources(function, one)
 
     def _is_computed(self, function: Function, one: Instruction, asks: Ask[Value]) -> bool:
         """Whether a call gives memory of a device, of a library or of the program."""
@@ -268,6 +279,11 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
         yield from ((function, each) for each in (*_put_in(function, one[2]), *one[5 : None if one[0] == op.CONSTRUCT else 5]))
     elif one[0] in _OPERATORS:
         yield from ((function, each) for each in op.reads(one))
+
+
+def _copies_elements(function: Function, one: Instruction) -> bool:
+    """Whether a container is made of another one."""
+    return one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) in COPYING
 
 
 def _put_in(function: Function, container: int) -> Iterator[int]:

@@ -23,7 +23,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
 from streamlint.waits.judge import Hazard, HotWaits
 from streamlint.waits.questions import says_odd
-from streamlint.waits.regions import CALLED, STEP, WEIGHTS
+from streamlint.waits.regions import CALLED, COMPUTE, STEP, WEIGHTS
 from streamlint.waits.uploads import CONSTANT, is_changed
 from streamlint.waits.wait import CACHE, CAST, DEVICE, Wait
 
@@ -43,6 +43,7 @@ FREE_STEPS = 1_500_000
 was cut, what it was asked first decided: sbi 0.27.0 had other findings for each order of its files, two of them wrong, and lost a read of
 the loss in each step. Of 82 packages that readers had marked 5 more of 152 defects are reported so."""
 _FRESH = "fill a new tensor on the device: torch.zeros(..., device=...) or torch.full; each step changes it in place"
+_ARRAYS = "compute with the array itself, and read it once for several iterations, or after the loop"
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
@@ -103,7 +104,7 @@ def _finding(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard, gr
         what=hazard.wait.what,
         loop=loop,
         origin=hazard.origin,
-        instead=hazard.wait.instead or (_FRESH if _is_sum(graph, hazard) else ""),
+        instead=hazard.wait.instead or (_FRESH if _is_sum(graph, hazard) else _ARRAYS if first.does == COMPUTE else ""),
         trains=hazard.trains,
         context=Context(function=hazard.place.function.name),
     )

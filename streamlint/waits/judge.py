@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
+from streamlint.waits.computing import reads_number
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
@@ -32,7 +33,22 @@ from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, Model
 from streamlint.waits.passed import is_plain
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import CALLED, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
+from streamlint.waits.reasons import (
+    DIFFERS,
+    EVALUATES,
+    MEASURES,
+    NO_LOOP,
+    NOT_EXECUTED,
+    NOT_ON_DEVICE,
+    ON_HOST,
+    STEPS_READ,
+    TRAINS_ON_HOST,
+    UNUSED,
+    WARMS_UP,
+    needed,
+    row_of,
+)
+from streamlint.waits.regions import CALLED, COMPUTE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
 from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
@@ -40,20 +56,6 @@ from streamlint.waits.uses import Uses
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, READ, SIZE, STEP, UPLOAD, Wait
 
 FROM_INPUT = "input-derived values"
-
-
-NO_LOOP = "it stands in no loop that trains"
-UNUSED = "nothing in the program names the function that runs it"
-ON_HOST = "the program makes its own models, and no code of it puts anything on a device"
-TRAINS_ON_HOST = "the modules of the loop are made on the host, and no code moves them to a GPU"
-MEASURES = "the code around it tests or measures: waits are its purpose"
-WARMS_UP = "its rounds warm up for a capture, which would refuse it"
-NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
-NOT_EXECUTED = "it is not met in each round: a condition, or a way out of the loop, stands before it"
-STEPS_READ = "each step of the loop evaluates its closure many times, and reads each time"
-NEEDED = "the round needs the value: a decision, a message or a result depends on it"
-EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
-DIFFERS = "what is uploaded differs from round to round"
 
 
 class Hazard(NamedTuple):
@@ -223,9 +225,9 @@ class HotWaits:
         """Why a wait finds nothing to wait for; None if it does."""
         before = self._idle.before(wait, hazard.region)
         if before is not None and not isinstance(self._outcome(before), Hazard):
-            return f"the host has just waited in {_row(before, wait)}, and nothing is queued in between"
+            return f"the host has just waited in {row_of(before, wait)}, and nothing is queued in between"
         after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
-        return f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between" if after is not None else None
+        return f"the host waits in {row_of(after, wait)} anyway, and nothing is queued in between" if after is not None else None
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         def stays(other: Wait) -> bool:
@@ -247,7 +249,7 @@ class HotWaits:
         if not is_executed(self.hot, wait, region, self.all_loops):
             return NOT_EXECUTED
         if self._is_needed(wait, region, origin):
-            return NEEDED
+            return needed(wait, self._uses.takers.get(wait))
         if serves(region) and (why := self._is_asked_for(wait, region)):
             return why
         if wait.what == UPLOAD:
@@ -266,10 +268,10 @@ class HotWaits:
             return ON_HOST
         if self.unused.is_unused(first.function):
             return UNUSED
-        if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
+        if not self._is_of_kind(wait, region):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
-            return NEEDED  # one read of what it is called for
+            return needed(wait)  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
         if self.hot.reading_steps.are_all(region):
@@ -278,6 +280,13 @@ class HotWaits:
         if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
             return MEASURES
         return WARMS_UP if warms_up(self.hot, region) else None
+
+    def _is_of_kind(self, wait: Wait, region: Region) -> bool:
+        """Whether a region is one of those that are looked at for waits of a kind."""
+        does = region.chain()[0].does
+        if does == COMPUTE:
+            return reads_number(self.finder, wait)
+        return wait.what == DEVICE if does == LAUNCH else wait.what in (READ, CAST, UPLOAD) or not serves(region)
 
     def _is_needed(self, wait: Wait, region: Region, origin: str) -> bool:
         """Whether the rounds need what a wait fetches, each of them and at once."""
@@ -296,7 +305,7 @@ class HotWaits:
             return ""
         is_number = wait.what == CAST or wait.name.endswith("item")
         if is_number and region.chain()[0].does != ROWS:
-            return NEEDED
+            return needed(wait)
         return EVALUATES if self.hot.serving.evaluates(self.hot, region) else ""
 
     def _may_step(self, function: Function) -> bool:
@@ -395,13 +404,6 @@ def _valid(reasons: list[str], is_computed: bool, may_guess: bool) -> list[str]:
     unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
     sure = [one for one in reasons if not one.startswith(UNSURE)] + (unsure if is_computed else [])
     return sure or (unsure if may_guess else [])
-
-
-def _row(other: Wait, asking: Wait) -> str:
-    """Where another wait stands, seen from one."""
-    row = other.function.code.at(other.instruction[1])[0]
-    path = other.function.unit.path
-    return f"line {row}" if path == asking.function.unit.path else f"{path}:{row}"
 
 
 def _computed_from(one: Instruction) -> Iterable[int]:

@@ -48,13 +48,18 @@ class Launching:
         own = (one for unit in units for one in unit.functions if any(last_part(name) in self._names for name in one.called_names))
         return above(self.graph, (one for one in own if any(self._waits(one))))
 
+    def is_beside(self, unit: Unit) -> bool:
+        """Whether a file of Python uses a library with such a wait, or another file near it does."""
+        libraries = {library for named in self._names.values() for library in named}
+        return not unit.is_cpp and any(self.effects.rounds.is_used_near(unit, library) for library in libraries)
+
     def loops(self, body: Body, waiting: frozenset[Function]) -> Iterator[Loop]:
         """The loops of a function that wait for the device, launch work, and leave the rest to it."""
         calls = [*self._waits(body.function)]
         calls += [edge.instruction for edge in self.graph.calls(body.function).edges if edge.is_followed and edge.callee in waiting]
         for index in dict.fromkeys(body.loop_of(one) for one in calls):
             loop = body.graph.loops[index] if index != NOBODY else None
-            if loop is not None and self._launches(body, loop) and not self._is_looked_at(body, loop):
+            if loop is not None and self.launches(body, loop) and not self._is_looked_at(body, loop):
                 yield loop
 
     def _waits(self, function: Function) -> Iterator[Instruction]:
@@ -64,7 +69,7 @@ class Launching:
                 yield call.instruction
         yield from (one for one in calls.unknown if waits_for_device(self.graph, function, one))
 
-    def _launches(self, body: Body, loop: Loop) -> bool:
+    def launches(self, body: Body, loop: Loop) -> bool:
         """Whether a round launches work, by itself or through what it calls."""
         function = body.function
         inside = [cause for cause in self.effects.own(function) if body.home[cause.instruction] in loop.body]

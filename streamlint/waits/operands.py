@@ -11,10 +11,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.instructions import DICT, LIST, arguments_of
 from streamlint.facts.members import ELEMENT_TYPE
-from streamlint.facts.objects import Constant, DeviceValue, External, Memory
+from streamlint.facts.objects import Constant, CppName, DeviceValue, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.models.traits import Trait
 from streamlint.models.vocabulary import Selector
 
 OnDevice = Callable[[int], bool]
@@ -22,6 +23,8 @@ Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
 
 
+_SIZES: tuple[Trait, ...] = ("bytes-1", "bytes-2", "bytes-4", "bytes-8")
+"""What types of elements are known by."""
 _GIVING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH})
 """Instructions that are written with arguments."""
 
@@ -222,7 +225,9 @@ def is_element_type(facts: Facts, function: Function, register: int) -> bool:
 
 
 def _names_type(facts: Facts, value: External) -> bool:
-    """``torch.float16``, or what stands for ``x.dtype``."""
+    """``torch.float16``, ``at::kHalf``, or what stands for ``x.dtype``."""
+    if isinstance(value, CppName):
+        return any(value.name in facts.cpp_models.marked(size) for size in _SIZES)
     module, _, name = value.name.rpartition(".")
     return value.name == ELEMENT_TYPE or (value.receiver is None and module in facts.models.marked("array-package") and name != "device")
 

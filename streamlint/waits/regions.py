@@ -19,7 +19,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
+from streamlint.waits.computing import Computing
 from streamlint.waits.derivatives import derives, evaluates
+from streamlint.waits.found import WaitFinder
 from streamlint.waits.launching import Launching
 from streamlint.waits.reading_steps import ReadingSteps
 from streamlint.waits.serving import Serving
@@ -29,6 +31,8 @@ PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
 DECODE, CALLED = "decode", "called"
 """What loops do whose model's result goes back into it, and functions that a solver or a module with hooks calls repeatedly."""
+COMPUTE = "compute"
+"""What loops do that compute with arrays of no framework, and read numbers of them."""
 INFER, ROWS = "infer", "rows"
 """What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 
@@ -63,6 +67,8 @@ class WaitRegions(HotRegions):
             self._add_decoding(functions)
             self._spread()
             self._add_serving(functions)
+            self._spread()
+            self._add_computing(functions)
             self._spread()
 
     def _naming(self) -> list[Unit]:
@@ -128,6 +134,15 @@ class WaitRegions(HotRegions):
             for loop in found.loops(self.body(function), waiting):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
                     self._region(function, loop, does=LAUNCH)
+
+    def _add_computing(self, functions: list[Function]) -> None:
+        """Loops that compute with arrays which are always on the GPU, and read numbers of them."""
+        found = Computing(Launching(self.effects), WaitFinder(self.graph, self.all_loops))
+        reading = found.functions(functions)
+        for function in sorted(reading, key=lambda one: (one.unit.number, one.code.number)):
+            for loop in found.loops(self.body(function), reading):
+                if not any(loop.header in region.blocks for region in self.regions.get(function, ())):
+                    self._region(function, loop, does=COMPUTE)
 
     def _add_decoding(self, functions: list[Function]) -> None:
         """Loops that decode by functions that run a model, and are no part of other rounds."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Container, Group, Memory
+from streamlint.facts.objects import Container, Group, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
@@ -37,6 +37,8 @@ class Uses:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self.places = Places(hot)
+        self.takers: dict[Wait, Site] = {}
+        """Of waits that are not avoidable: what needs the value first, where that is seen."""
 
     def is_avoidable(self, wait: Wait, region: Region, all_loops: bool) -> bool:
         """Whether nothing in the rounds of a region needs the value. A round that does not train may read what was there before its loop,
@@ -65,9 +67,18 @@ class Uses:
         if not op.DEFINES[wait.instruction[0]]:
             is_test = wait.instruction[0] == op.BRANCH and not is_forward
             registers = chosen(self.hot.facts, self.hot.body(wait.function), wait.instruction) if is_test else None
-            return registers is not None and flow.end_well(registers, real=False)
+            if registers is None:
+                self.takers[wait] = Site(wait.function, wait.instruction)
+                return False
+            return flow.end_well(registers, real=False) or self._taken(wait, flow)
         real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
-        return flow.end_well((wait.instruction[2],), real)
+        return flow.end_well((wait.instruction[2],), real) or self._taken(wait, flow)
+
+    def _taken(self, wait: Wait, flow: Flow) -> bool:
+        """Keep what needs the value. False, since it is needed."""
+        if flow.taker is not None:
+            self.takers[wait] = flow.taker
+        return False
 
     def _can_move(self, wait: Wait, region: Region) -> bool:
         """Whether a round that does not train could read the value before its loop, or test it less often."""
@@ -88,6 +99,7 @@ class Flow:
         self.calls = Calls(places, self.holders, is_forward, is_whole, self.serves)
         self.seen: set[State] = set()
         self.waiting: list[State] = []
+        self.taker: Site | None = None  # what needs the value
         frame: Frame | None = None
         for one in region.chain():
             frame = Frame(one.function, one.blocks, frame, one.call, one)
@@ -105,6 +117,7 @@ class Flow:
             for use in dict.fromkeys(function.uses.get(state.register, ())):
                 for found in self._used(state, use) if home[use] in blocks else ():
                     if found is None or len(self.seen) >= MOST_STATES:
+                        self.taker = Site(function, use) if found is None else None
                         return False
                     self._add(found)
         return True

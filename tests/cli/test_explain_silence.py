@@ -182,6 +182,11 @@ def test_an_opaque_call_may_wait(capsys):
     assert ORDERED + "`foo(side)` in line 11 is out of view, receives what would tell that the work is done, and may wait for it" in answer
 
 
+def test_a_function_of_a_module_out_of_view_may_wait(capsys):
+    answer = said(capsys, "import acme\n" + READ.format(order="acme.finished(side)"), "return out")
+    assert "`acme.finished(side)` in line 12 is out of view, receives what would tell that the work is done" in answer
+
+
 def test_a_wait_orders_streams(capsys):
     text = TORCH + (
         "def split(x: torch.Tensor):\n"
@@ -334,3 +339,53 @@ def test_a_read_in_cpp_that_the_round_needs(capsys):
         "}\n"
     )
     assert "may make the host wait, but the round needs the value" in said(capsys, text, "item", path="fit.cpp")
+
+
+LOOPS = """import torch
+
+
+@torch.no_grad()
+def evaluate(model, batches):
+    total = 0.0
+    for images, labels in batches:
+        scores = model(images.to("cuda"))
+        total += (scores.argmax(1) == labels.to("cuda")).sum().item()
+    return total
+
+
+def fit(model, batches, optimizer):
+    for images, labels in batches:
+        loss = torch.nn.functional.cross_entropy(model(images.to("cuda")), labels.to("cuda"))
+        worst = loss.item()
+        loss.backward()
+        if worst > 9:
+            break
+        optimizer.step()
+"""
+ARRAYS = """import cupy
+
+
+def levels(images):
+    found = []
+    for image in images:
+        spectrum = cupy.abs(cupy.fft.rfft2(cupy.asarray(image)))
+        low = spectrum.min().item()
+        high = spectrum.max().item()
+        found.append((low, high))
+    return found
+"""
+
+
+def test_a_value_that_the_round_needs_says_where(capsys):
+    assert "SL020: `worst = loss.item()` may make the host wait, but the round needs the value: line " in said(capsys, LOOPS, "worst = ")
+
+
+def test_a_loop_that_evaluates_is_none_with_all_loops_either(capsys):
+    answer = said(capsys, LOOPS, "total +=")
+    assert 'but it stands in no loop that trains, and with hidden-sync = "all-loops" the round needs the value' in answer
+
+
+def test_other_reads_of_a_round_are_asked_for_by_all_loops(capsys):
+    """The finding stands at one read of a loop. The other one is no less looked at."""
+    for needle in ("low =", "high ="):
+        assert '`hidden-sync-in-hot-loop` looks at this loop only with hidden-sync = "all-loops"' in said(capsys, ARRAYS, needle)

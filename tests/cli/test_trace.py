@@ -154,7 +154,7 @@ def test_reasons_say_what_was_let_pass_and_why(capsys: pytest.CaptureFixture[str
     _, out, _ = told(capsys, "run.slt", "src", "--output-format", "json")
     stalls = {stall["cost"]["lines"][0]: (stall["kind"], stall["reason"]) for stall in json.loads(out)["stalls"]}
     assert {line: stalls[line][0] for line in stalls} == lines
-    assert "the round needs the value" in stalls[10][1]
+    assert stalls[10][1].endswith("the round needs the value: line 10 decides by it")
     assert "the host memory of the copy in line 13 is pinned" in stalls[13][1]
     assert "line 14 is synchronous" in stalls[14][1]
 
@@ -173,6 +173,39 @@ def test_reasons_that_the_recording_shows(capsys: pytest.CaptureFixture[str]) ->
         "its 2 calls came one behind the other, with no work in between: no round repeats the line in this run",
     )
     assert stalls.get(7, ("no wait",))[0] == "no wait"
+
+
+def test_uploads_that_wait_say_how_fast_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("src/evaluate.py").write_text(EVALUATE)
+    here = str(Path("src/evaluate.py").absolute())
+    run = Run()
+    for _ in range(3):
+        run.launch(MS).copy(Frame(here, 14, "train"), count=1 << 24, length=4 * MS).host(3 * MS)
+    save(run.launch(MS).done(), Path("run.slt"))
+    _, out, _ = told(capsys, "run.slt", "src", "--output-format", "json")
+    (stall,) = json.loads(out)["stalls"]
+    assert stall["kind"] == "let pass"
+    rate = "it uploads pageable memory, at 3.91 GiB/s"
+    assert stall["reason"].endswith(f"; {rate}: behind an asynchronous copy of pinned memory the host goes on at once")
+
+
+@pytest.mark.parametrize(("freed", "kind"), [(1, "growth"), (3, "unmodelled call")])
+def test_an_allocator_that_grows(capsys: pytest.CaptureFixture[str], freed: int, kind: str) -> None:
+    """It asks the driver more than twice as often as it returns memory; else each round may do so."""
+    frame = Frame(str(Path("src/train.py").absolute()), CLIP, "train")
+    run = Run()
+    for number in range(4):
+        run.launch(MS).host(5 * MS).wait(frame, name="cudaMalloc", operator="")
+        run.trace.calls[-1].end += 2 * MS
+        run.now += 2 * MS
+        if number < freed:
+            run.wait(frame, name="cudaFree", operator="")
+    save(run.launch(MS).done(), Path("run.slt"))
+    _, out, _ = told(capsys, "run.slt", "src", "--select", "SL020", "--output-format", "json")
+    stalls = {stall["cost"]["lines"][0]: (stall["kind"], stall["reason"]) for stall in json.loads(out)["stalls"]}
+    assert stalls[CLIP][0] == kind
+    if kind == "growth":
+        assert "4 times in this run, and memory was returned 1 times" in stalls[CLIP][1]
 
 
 def test_reasons_are_looked_up_for_the_dearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,24 +271,24 @@ def test_a_recording_of_another_program(capsys: pytest.CaptureFixture[str]) -> N
 def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
-        asked.append((list(program), str(output), root))
+    def record(program: list[str], output: Path, *, root: str, session: Session, share: str) -> int:
+        asked.append((list(program), str(output), root, share))
         recorded(path=str(output), session=session.id)
         return 3
 
     monkeypatch.setattr(command, "record_run", record)
     code, out, err = told(capsys, "--run", "-o", "mine.slt", "src/train.py", "src", "--", "--epochs", "1", "--run")
-    assert (code, asked.pop()) == (1, (["src/train.py", "--epochs", "1", "--run"], "mine.slt", ""))
+    assert (code, asked.pop()) == (1, (["src/train.py", "--epochs", "1", "--run"], "mine.slt", "", ""))
     assert out.startswith("mine.slt: ")
     assert "warning: src/train.py ended with exit code 3; what it did before is reported\n" in err
-    told(capsys, "--run", "-m", "package.train", "--root", "src", "src", "--", "-v")
-    assert asked.pop() == (["-m", "package.train", "-v"], "run.slt", "src")
+    told(capsys, "--run", "-m", "package.train", "--root", "src", "--share", "25%", "src", "--", "-v")
+    assert asked.pop() == (["-m", "package.train", "-v"], "run.slt", "src", "25%")
 
 
 def test_run_does_not_tell_of_another_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process records into the file meanwhile: it grows, and is not of the run that was asked for."""
 
-    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session, share: str) -> int:
         recorded(path=str(output), session="another")
         return 0
 
@@ -266,13 +299,13 @@ def test_run_does_not_tell_of_another_run(capsys: pytest.CaptureFixture[str], mo
 
 def test_run_does_not_tell_of_an_earlier_recording(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     recorded()
-    monkeypatch.setattr(command, "record_run", lambda program, output, root, session: 2)
+    monkeypatch.setattr(command, "record_run", lambda program, output, root, session, share: 2)
     code, out, err = told(capsys, "--run", "src/train.py", "src")
     assert (code, out, err) == (2, "", "streamlint: nothing was recorded: src/train.py ended with exit code 2\n")
 
 
 def test_run_without_a_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session, share: str) -> int:
         raise StreamlintError("no GPU")
 
     monkeypatch.setattr(command, "record_run", record)

@@ -95,6 +95,13 @@ def test_a_header_of_another_vendor_is_not_asked() -> None:
             ["cudaStreamSynchronize"],
         ),
         ("#define CURRENT() at::cuda::getCurrentCUDAStream()", "void f() { g(CURRENT()); }", ["g", "at::cuda::getCurrentCUDAStream"]),
+        # A macro that asks where its argument is, by another one, and one that declares a guard.
+        (
+            "#define IS_HERE(x) TORCH_CHECK(x.is_cuda(), #x)\n#define EXPECT(x) IS_HERE(x); TORCH_CHECK(true)",
+            "void f(at::Tensor x) { EXPECT(x); g(x); }",
+            ["g"],
+        ),
+        ("#define ON(x) const at::cuda::OptionalCUDAGuard guard(at(x));", "void f(at::Tensor x) { ON(x) g(x); }", ["at", "g"]),
         # What has nothing to do with the GPU stays as it is written.
         ("#define TWICE(x) ((x) + (x))", "void f(int i) { g(TWICE(i)); }", ["g", "TWICE"]),
     ],

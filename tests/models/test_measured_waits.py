@@ -30,8 +30,6 @@ LEFT = {
         "nothing in a call of them shows a tensor of the device",
     ),
     "torch.optim.LBFGS.step": "told by what its closure gives",
-    **{f"torchvision.ops.{name}": "nobody can do without it" for name in ("nms", "batched_nms", "remove_small_boxes")},
-    "torchvision.ops.generalized_box_iou_loss": "masks in its own Python code",
     "D.TransformedDistribution.log_prob": "told where the distribution inside is made",
     "D.Independent.log_prob": "told where the distribution inside is made",
     **dict.fromkeys(

@@ -44,6 +44,9 @@ PROBES = {
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
     **{name: name for name in ("apex", "colossalai", "deepspeed", "fairscale", "opacus", "peft")},
     "megatron": "megatron.core",
+    **{name: name for name in ("causal_conv1d", "diff_gaussian_rasterization", "diff_surfel_rasterization", "einops", "flash_attn")},
+    **{name: name for name in ("fused_ssim", "gsplat", "lpips", "mamba_ssm", "nerfacc", "nvdiffrast", "pytorch_msssim", "simple_knn")},
+    **{name: name for name in ("torch_cluster", "torch_scatter", "torch_sparse", "torchmetrics", "transformers", "xformers")},
     **{name: name for name in ("codetiming", "fvcore", "ignite", "mmcv", "mmengine", "pytorch_lightning")},
 }
 
@@ -64,6 +67,7 @@ ABSENT = (
     (r"numba\.cuda\.cudadrv\.driver\.Stream\.handle", "set on instances"),
     (r"torch\.nn\.Module\.(module|_orig_mod)", "set on instances of what is put around a module"),
     (r"torch\.distributed\._composable\.", "left out of newer versions one by one"),
+    (r"gsplat\.(rasterize_gaussians|rasterize\.|sh\.|project_gaussians)", "of gsplat before 1.0"),
     (r"peft\.mapping(_func)?\.get_peft_model", "moved between versions"),
     (r"megatron\.core\.pipeline_parallel\.Schedule", "a name of streamlint's own for what get_forward_backward_func gives"),
     (r"tqdm\.rich\.tqdm", "only where rich is installed"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +19,29 @@ from streamlint.models import load_file
 from streamlint.models.vocabulary import parse_selector
 
 ROWS = Path(streamlint.models.__file__).parent
-FILES = ("frameworks", "torch", "numba", "decoders")
-PACKAGES = ("accelerate", "lightning", "torchrec", "numba_cuda", "torchvision")
+FILES = ("frameworks", "torch", "numba", "decoders", "tensor_libraries")
+PACKAGES = (
+    *("accelerate", "lightning", "torchrec", "numba_cuda", "torchvision", "causal_conv1d", "einops", "flash_attn", "gsplat", "lpips"),
+    *(
+        "mamba_ssm",
+        "nerfacc",
+        "pytorch_msssim",
+        "torch_cluster",
+        "torch_geometric",
+        "torch_scatter",
+        "torch_sparse",
+        "torchmetrics",
+        "xformers",
+    ),
+)
 # Names that the newest version lacks, with the reason.
-ABSENT = {"torchvision.io.read_video": "went with torchvision 0.24"}
+ABSENT = {"torchvision.io.read_video": "went with torchvision 0.24"} | dict.fromkeys(
+    (
+        *("gsplat.rasterize_gaussians", "gsplat.rasterize.rasterize_gaussians", "gsplat.sh.spherical_harmonics"),
+        *("gsplat.project_gaussians", "gsplat.project_gaussians.project_gaussians"),
+    ),
+    "of gsplat before 1.0",
+)
 
 
 def folder() -> Path:
@@ -71,7 +91,9 @@ class Sources:
 
     def parse(self, file: Path) -> ast.Module:
         if file not in self.parsed:
-            self.parsed[file] = ast.parse(file.read_text(encoding="utf-8"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the package's own texts
+                self.parsed[file] = ast.parse(file.read_text(encoding="utf-8"))
         return self.parsed[file]
 
     def inside(self, tree: ast.AST, rest: list[str], package: list[str], depth: int) -> ast.AST | None:

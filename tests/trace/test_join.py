@@ -9,7 +9,7 @@ import pytest
 
 from streamlint.findings import Category, Finding, Span, Step
 from streamlint.support.records import replace
-from streamlint.trace.join import NEVER_HELD, NO_TIME, NOT_SEEN, NOT_THERE, Seen, join
+from streamlint.trace.join import NEVER_HELD, NO_TIME, NOT_IN_PARTS, NOT_SEEN, NOT_THERE, Seen, join
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
@@ -69,6 +69,12 @@ def test_the_four_standings() -> None:
         ("NOT REACHED", NOT_THERE),
         ("RACED ONLY", NO_TIME),
     ]
+
+
+def test_of_a_run_that_was_recorded_in_parts_nobody_says_what_did_not_run() -> None:
+    trace = Trace("recorded", left_out=MS)
+    found = joined([finding(9)], [], Seen.of(trace, lambda file: file))
+    assert [(one.standing, one.note) for one in found.judged] == [("NOT REACHED", NOT_IN_PARTS)]
 
 
 @pytest.mark.parametrize(("idle", "border", "standing"), [(5 * MS, None, "COSTS"), (5 * MS - 1, None, "CHEAP"), (9 * MS, 10 * MS, "CHEAP")])
@@ -135,7 +141,8 @@ def test_stalls_that_are_copies_alone_which_leave_the_host_alone() -> None:
     copy = replace(cost(7, kind="copy"), call="cudaMemcpyAsync", source="pinned", destination="device")
     read = replace(copy, place=Place("a.py", (13,), "log"), source="device", destination="pinned")
     upload = replace(copy, place=Place("a.py", (8,), "step"), source="pageable")
-    found = joined([], [copy, read, cost(13, idle=5 * MS), upload])
+    few = replace(cost(7, idle=0, kind="allocate"), call="cudaMalloc", blocked=MS // 20)  # beside the copies of its line
+    found = joined([], [copy, few, read, cost(13, idle=5 * MS), upload])
     assert {one.cost.place.lines: one.is_direct for one in found.unnamed} == {(7,): True, (13,): False, (8,): False}
 
 

@@ -81,6 +81,7 @@ class _File:
         self.works: list[Work] = []
         self.waits: list[tuple[int, int]] = []  # correlation of a wait, and its stream
         self.has_ended = False
+        self.ended, self.cut, self.parts = 0, 0, 1  # when the last part did, ns between parts, how many there are
         self.skipped = 0
         self.unfinished = 0  # work that had not ended when the program did
 
@@ -102,9 +103,18 @@ class _File:
             self.trace.notes.append(f"{self.path}: {blocks.damaged} of its blocks are damaged and were left out")
         if self.skipped:
             self.trace.notes.append(f"{self.path}: {self.skipped} bytes of records could not be read")
-        if self.unfinished:
+        if self.unfinished and self.parts == 1:
             self.trace.notes.append(f"{self.path}: {self.unfinished} kernels or copies had not ended when the recording did")
         self._join()
+        self._tell_of_parts()
+
+    def _tell_of_parts(self) -> None:
+        """Say how much of the run was recorded, if it was recorded in parts."""
+        if self.parts > 1:
+            self.trace.left_out += self.cut
+            recorded = self.trace.end - self.trace.start
+            share = f"{100 * recorded / (recorded + self.cut):.0f} % of the time"
+            self.trace.notes.append(f"recorded in {self.parts} parts, {share}, put together here: all figures are of these parts")
 
     def _row(self, row: list[Any]) -> None:
         name, values = row[0], row[1:]
@@ -150,8 +160,18 @@ class _File:
         self.trace.notes.append(sentence)
 
     def _take_end(self, time: int) -> None:
-        self.has_ended = True
-        self.trace.end = max(self.trace.end, time)
+        self.has_ended, self.ended = True, time
+        self.trace.end = max(self.trace.end, time - self.cut)
+
+    def _take_part(self, time: int) -> None:
+        """Put together what was recorded until now: correlations begin anew, and the time in between is cut out."""
+        self.has_ended = False
+        self.calls = [call for call in self.calls if call.end <= self.ended]
+        self.works = [work for work in self.works if work.start <= self.ended]
+        self._join()
+        self.calls, self.works, self.links, self.waits = [], [], [], []
+        self.cut += time - self.ended
+        self.parts += 1
 
     def _records(self, data: bytes) -> None:
         words, offset, end, sizes = memoryview(data).cast("I"), 0, len(data), self.sizes
@@ -244,8 +264,16 @@ class _File:
             if made is not None:
                 made.device = work.device
         _mark_captures(calls)
+        self._move(calls)
         self.trace.calls += calls
         self.trace.works += self.works
+
+    def _move(self, calls: list[Call]) -> None:
+        """Move a part of the recording to where the one before it ended."""
+        for call in calls if self.cut else ():
+            call.start, call.end = call.start - self.cut, call.end - self.cut
+        for work in self.works if self.cut else ():
+            work.start, work.end = work.start - self.cut, work.end - self.cut
 
 
 def _outermost(calls: list[Call]) -> tuple[dict[int, int], list[Call]]:

@@ -28,15 +28,17 @@ __all__ = ["record", "run"]
 
 
 @contextlib.contextmanager
-def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "") -> Iterator[None]:
+def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "", share: float = 1.0) -> Iterator[None]:
     """Record the CUDA calls of this process, and of the Python processes it starts, while the block runs: ``with record("run.slt"):``.
 
-    ``root`` is the folder of your code; without it all files count that are not installed. Raises StreamlintError where there is no CUPTI
+    ``root`` is the folder of your code; without it all files count that are not installed. Of a ``share`` below 1, parts of two seconds are
+    recorded, of this process alone, and CUPTI is away between them. Raises StreamlintError where there is no CUPTI
     or driver, where another profiler is active in this process, and where the file cannot be written.
     """
-    recorder = Recorder(os.fspath(output), open_cupti(), os.fspath(root))
+    recorder = Recorder(os.fspath(output), open_cupti(), os.fspath(root), share=share)
     recorder.start()
-    children.follow(os.fspath(output), os.fspath(root), recorder.session)
+    if share == 1:
+        children.follow(os.fspath(output), os.fspath(root), recorder.session)
     try:
         yield
     finally:
@@ -44,7 +46,7 @@ def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "")
         recorder.stop(leaves=True)
 
 
-def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "", session: Session | None = None) -> int:
+def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "", session: Session | None = None, share: str = "") -> int:
     """Run a program recorded, in a child process, and return its exit code; ``program`` is a script or ``-m`` and a module, and arguments.
 
     Its recording begins with the id of the session, a new one if none is given. ``python`` is the interpreter, this one if empty. Raises
@@ -54,7 +56,8 @@ def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "
     if not python:  # else CUPTI is found by that interpreter alone, which says so
         open_cupti()
         require_gpu()
-    command = [python or sys.executable, "-m", "streamlint.record", "--output", str(output), *(["--root", root] if root else []), *program]
+    options = [word for name, value in (("--root", root), ("--share", share)) if value for word in (name, value)]
+    command = [python or sys.executable, "-m", "streamlint.record", "--output", str(output), *options, *program]
     child = subprocess.Popen(command, env={**os.environ, sessions.VARIABLE: (session or sessions.new()).id})
     while True:
         try:

@@ -151,8 +151,9 @@ class Cupti:
         size = 0 if status else (following.value or 0) - address - offset
         return size if size > 0 else length - offset
 
-    def close(self, leaves: Callable[[Any, Callable[[], object]], bool] | None = None) -> None:
-        """Record no more; and leave the process, if ``leaves`` can call a function at the end of a call: else launches stay slow.
+    def close(self, leaves: Callable[[Any, Callable[[], object]], bool] | None = None) -> bool:
+        """Record no more. Returns whether CUPTI left the process, as it can if ``leaves`` calls a function at the end of a call: else
+        launches stay slow.
 
         NVIDIA's reference recommends that place, and versions before CUDA 12.6 crash behind it in programs with CUDA graphs.
         """
@@ -162,8 +163,9 @@ class Cupti:
         if driver is not None and leaves is not None:
             self.tell(DRIVER_CALLS, next((number for number, name in self.names(DRIVER_CALLS).items() if name == _ASKED), 0))
             if leaves(self.library.cuptiFinalize, lambda: driver.cuDriverGetVersion(ctypes.byref(ctypes.c_int()))):
-                return
+                return True
         self.library.cuptiUnsubscribe(self.subscriber)
+        return False
 
 
 def open_cupti() -> Cupti:

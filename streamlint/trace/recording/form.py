@@ -17,7 +17,8 @@ Blocks of kind ROWS hold JSON arrays, one a line; the first element names the ro
     ["meanwhile", thread]                 the thread had no frames of the user's code; its stacks are the main thread's at that time
     ["gpu", name]
     ["note", sentence]
-    ["end", time]
+    ["end", time]                         of the recording, or of a part of it
+    ["part", time]                        another part begins, and correlations begin anew; what passed between the two was not recorded
 
 Blocks of kind RECORDS hold the beginnings of CUPTI's activity records. Blocks of kind LINKS hold, for each call whose stack was taken, its
 correlation and the number of the stack (32 bits each, unsigned) and the call's second argument (64 bits; of allocations the bytes).

@@ -203,6 +203,15 @@ class NativeTaps:
         ask()
         return bool(self._library.tap_left())
 
+    def again(self) -> None:
+        """Forget what is left of the last part of a recording, behind which CUPTI was away."""
+        _, filled = self.take()
+        for address, _ in filled:
+            self.release(address)  # it names kernels by memory of CUPTI's that may be gone
+        for _ in self.calls():
+            pass
+        self._library.tap_again()
+
     def notes(self) -> list[str]:
         """What the recording lacks, for the user."""
         out = (ctypes.c_uint64 * 3)()

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 USAGE = """\
-usage: python -m streamlint.record [-o FILE] [--root DIR] (SCRIPT | -m MODULE) [ARG]...
+usage: python -m streamlint.record [-o FILE] [--root DIR] [--share PERCENT] (SCRIPT | -m MODULE) [ARG]...
 
 Run a Python program and record its CUDA calls, their lines and the GPU's work.
 
   -o FILE, --output FILE  where to write the recording (default: run.slt)
   --root DIR              the folder of your code (default: all that is not installed)
+  --share PERCENT         record parts of two seconds, so much of the time, and leave the program alone between them (default: 100%)
 """
 OUTPUT = "run.slt"
 FAILED = 2
@@ -32,8 +33,8 @@ _RUNPY = (f"{os.sep}runpy.py", "<frozen runpy>")
 
 def main(arguments: Sequence[str]) -> int:
     """Run what the arguments name. Returns the exit code; what the program raises is shown as Python shows it."""
-    words, options = list(arguments), {"--output": OUTPUT, "--root": ""}
-    while len(words) > 1 and words[0] in ("-o", "--output", "--root"):
+    words, options = list(arguments), {"--output": OUTPUT, "--root": "", "--share": "100"}
+    while len(words) > 1 and words[0] in ("-o", *options):
         options["--output" if words[0] == "-o" else words[0]] = words[1]
         del words[:2]
     if not words or words[0] in ("-h", "--help") or (words[0].startswith("-") and (words[0] != "-m" or len(words) == 1)):
@@ -44,18 +45,35 @@ def main(arguments: Sequence[str]) -> int:
         print(f"streamlint: {words[0]}: no such file", file=sys.stderr)
         return FAILED
     try:
-        require_gpu()
-        recorder = start_until_exit(options["--output"], options["--root"])
+        _record(options["--output"], options["--root"], share_of(options["--share"]))
     except StreamlintError as error:
         print(f"streamlint: {error}", file=sys.stderr)
         return FAILED
-    children.follow(options["--output"], options["--root"], recorder.session)
     _show_as_python()
     if words[0] == "-m":
         _module(words[1:])
     else:
         _script(words)
     return 0
+
+
+def _record(output: str, root: str, share: float) -> None:
+    """Record until the program ends; its child processes as well, if all of it is recorded. Raises StreamlintError."""
+    require_gpu()
+    recorder = start_until_exit(output, root, share)
+    if share == 1:
+        children.follow(output, root, recorder.session)
+
+
+def share_of(text: str) -> float:
+    """``25%``, or ``25``, as a share. Raises StreamlintError where it is none between 1 and 100 %."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 1 <= percent <= 100:
+        raise StreamlintError(f"--share: expected a percentage from 1% to 100%, not '{text}'")
+    return percent / 100
 
 
 def _script(words: list[str]) -> None:

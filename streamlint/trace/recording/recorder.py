@@ -16,6 +16,7 @@ from streamlint.trace.recording import form, layouts, sessions
 from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti, takes_time
 from streamlint.trace.recording.native import NativeTaps, compiled
 from streamlint.trace.recording.output import Output
+from streamlint.trace.recording.parts import Parts
 from streamlint.trace.recording.stacks import Stacks
 from streamlint.trace.recording.taps import PythonTaps
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from streamlint.trace.recording.sessions import Session
 
 FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished, and all is written; earlier where much was collected
+_STAYS = "CUPTI could not leave the program between the parts (it needs CUDA 12.6 and a C compiler): launches were slow there, too"
 _TOGETHER = 8  # buffers of records in one block
 _DEEPEST = 128  # characters of a thread's name
 
@@ -36,7 +38,7 @@ class Recorder:
     A forked child records nothing: it has neither the thread nor a usable copy of CUPTI.
     """
 
-    def __init__(self, output: str, cupti: Cupti, root: str = "", session: Session | None = None) -> None:
+    def __init__(self, output: str, cupti: Cupti, root: str = "", session: Session | None = None, share: float = 1.0) -> None:
         self.output = os.path.abspath(output)
         self.session = session or sessions.own()
         self.stacks = Stacks(root)
@@ -51,38 +53,50 @@ class Recorder:
         self._asked = time.monotonic()
         self._running = False
         self._rank: int | None = None
+        self._names: dict[int, dict[int, str]] = {}
+        self._parts = Parts(share)
+        self._stays = False  # CUPTI did not leave at the end of a part
 
     def start(self) -> None:
         """Begin. Raises StreamlintError where CUPTI refuses or is in use, and where the file cannot be written."""
         cupti = self._cupti
-        names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
+        self._names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
         cupti.subscribe(self.taps.called)
         try:
-            self._begin(names)
+            self._begin()
         except OSError as error:
             cupti.close()
             raise StreamlintError(f"{self.output}: {error.strerror}") from error
         except BaseException:
             cupti.close()
             raise
-        for domain, named in names.items():
+        self._tell()
+        self._rows += [["names", domain, named] for domain, named in self._names.items()]
+        self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
+        os.register_at_fork(after_in_child=self._forked)
+        self._running = True
+        self._parts.begin()
+        self._thread.start()
+
+    def _tell(self) -> None:
+        """Have the calls called back that are kept."""
+        for domain, named in self._names.items():
             for number, name in named.items():
                 stack = self.taps.takes_stack(name)
                 if stack or (self.taps.records_calls and takes_time(name)):
                     self.taps.asks(domain, number, stack=stack, size=kinds.takes_size(name))
-                    cupti.tell(domain, number)
-        self._rows += [["names", domain, named] for domain, named in names.items()]
-        self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
-        os.register_at_fork(after_in_child=self._forked)
-        self._running = True
-        self._thread.start()
+                    self._cupti.tell(domain, number)
 
-    def _begin(self, names: dict[int, dict[int, str]]) -> None:
+    def _record(self) -> None:
+        """Have CUPTI make records."""
+        self._cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
+        self._cupti.record(self._names, calls=not self.taps.records_calls)
+
+    def _begin(self) -> None:
         """Open the file and start CUPTI; only then does the file lose what it held."""
         output = Output(self.output, self.session, self.process)
         try:
-            self._cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
-            self._cupti.record(names, calls=not self.taps.records_calls)
+            self._record()
         except BaseException:
             output.discard()
             raise
@@ -115,15 +129,16 @@ class Recorder:
         self._end.set()
         self.taps.wake()
         self._thread.join()
-        self._cupti.flush(forced=True)
-        self._turn()
-        end = self._cupti.now()
-        self._cupti.close(self.taps.leaves if leaves else None)
+        if not self._parts.is_away:
+            self._cupti.flush(forced=True)
+            self._turn()
+            end = self._cupti.now()
+            self._cupti.close(self.taps.leaves if leaves else None)
+            self._rows.append(["end", end])
         self.stacks.keeps = False
         gpu = gpu_name()
         self._rows += [["gpu", gpu]] if gpu else []
-        self._rows += [["note", note] for note in self.taps.notes()]
-        self._rows.append(["end", end])
+        self._rows += [["note", note] for note in (*self.taps.notes(), *([_STAYS] if self._stays else []))]
         self._turn()
         if self._file is not None:
             self._file.close()
@@ -138,11 +153,41 @@ class Recorder:
 
     def _work(self) -> None:
         while not self._end.is_set():
-            self.taps.wait(max(self._asked + FLUSH - time.monotonic(), 0.0))
+            self.taps.wait(max(min(self._asked + FLUSH, self._parts.until) - time.monotonic(), 0.0))
+            if self._parts.is_over() and not self._end.is_set():
+                self._resume() if self._parts.is_away else self._pause()
+            if self._parts.is_away:
+                self._asked = time.monotonic()
+                continue
             if time.monotonic() - self._asked >= FLUSH:
                 self._cupti.flush()
                 self._asked = time.monotonic()
             self._turn()
+
+    def _pause(self) -> None:
+        """End a part: CUPTI leaves the process. All is written before, since records name kernels by memory of CUPTI's."""
+        end = self._cupti.now()
+        self._cupti.flush(forced=True)
+        self._turn()
+        self._stays |= not self._cupti.close(self.taps.leaves)
+        self._parts.is_away = True
+        self.taps.again()
+        self._rows.append(["end", end])
+        self._turn()
+        self._parts.begin()
+
+    def _resume(self) -> None:
+        """Begin another part; later, if another profiler has CUPTI meanwhile."""
+        self.taps.again()  # CUPTI may have left a moment later than it was asked
+        try:
+            self._cupti.subscribe(self.taps.called)
+            self._record()
+            self._tell()
+            self._parts.is_away = False
+            self._rows.append(["part", self._cupti.now()])
+        except StreamlintError:
+            pass
+        self._parts.begin()
 
     def _turn(self) -> None:
         """Write what was collected: rows first, which the blocks after them need."""
@@ -228,9 +273,9 @@ def _name_of(thread: int) -> str:
     return "autograd" if name.startswith("pt_autograd") else name
 
 
-def start_until_exit(output: str, root: str) -> Recorder:
-    """Record until the interpreter ends, after its other threads and exit handlers."""
-    recorder = Recorder(output, open_cupti(), root)
+def start_until_exit(output: str, root: str, share: float = 1.0) -> Recorder:
+    """Record until the interpreter ends, after its other threads and exit handlers; a share of the time."""
+    recorder = Recorder(output, open_cupti(), root, share=share)
     recorder.start()
     atexit.register(recorder.stop)
     return recorder

@@ -89,7 +89,8 @@ static struct ended *ended;
 static _Atomic uint64_t calls_head, calls_tail, calls_lost;
 static uint32_t (*get_time)(uint64_t *);
 static __thread struct open_call open_calls[DEEP];
-static __thread uint32_t depth, thread;
+static __thread uint32_t depth, thread, own_part;
+static _Atomic uint32_t part; /* of the recording: CUPTI leaves the process between two of them, and calls that are open then do not end */
 
 static uint64_t clock_of_records(void)
 {
@@ -243,6 +244,10 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     (void)argument;
     if (forked)
         return;
+    if (own_part != atomic_load(&part)) {
+        own_part = atomic_load(&part);
+        depth = 0;
+    }
     if (*(const int32_t *)data != 0) { /* callbackSite: CUPTI_API_EXIT */
         uint64_t end = clock_of_records();
         if (depth == 1 && atomic_exchange(&leaves, 0)) {
@@ -280,6 +285,14 @@ void tap_leave(void *function)
 int tap_left(void)
 {
     return !atomic_exchange(&leaves, 0);
+}
+
+/* Another part of the recording begins: calls of the one before do not end any more, and its kernels may be others by now. */
+void tap_again(void)
+{
+    atomic_fetch_add(&part, 1);
+    memset(names, 0, sizeof names);
+    named = 0;
 }
 
 /* Wait until there is much to collect, the time is over, or tap_wake was called. Takes no GIL, so a program that has it goes on. */

@@ -74,6 +74,11 @@ class PythonTaps:
         """Nothing is called at the end of calls: CUPTI stays."""
         return False
 
+    def again(self) -> None:
+        """Forget what is left of the last part of a recording, behind which CUPTI was away."""
+        self.take()
+        self._names.clear()
+
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
         if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing
             return

@@ -98,3 +98,13 @@ def test_a_module_that_can_be_called() -> None:
     """Importing `streamlint.record` hides the function of that name."""
     assert callable(streamlint.record)
     assert streamlint.record.record.__doc__ is not None
+
+
+@pytest.mark.parametrize("share", ["0", "101%", "half", ""])
+def test_a_share_is_a_percentage(tmp_path: Path, share: str) -> None:
+    (tmp_path / "program.py").touch()
+    program = begun(tmp_path, "", "--share", share, "program.py")
+    assert (program.communicate()[1], program.returncode) == (
+        f"streamlint: --share: expected a percentage from 1% to 100%, not '{share}'\n",
+        2,
+    )

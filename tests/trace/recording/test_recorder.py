@@ -19,7 +19,7 @@ from fake_cupti import FakeLibrary, played
 from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Call, Trace
 from streamlint.trace.readers.recorded import read
-from streamlint.trace.recording import cupti, form, output, sessions
+from streamlint.trace.recording import cupti, form, output, parts, sessions
 from streamlint.trace.recording import recorder as recorders
 from streamlint.trace.recording.cupti import Cupti
 from streamlint.trace.recording.recorder import Recorder
@@ -108,6 +108,61 @@ def lines(trace: Trace, call: Call) -> list[tuple[str, str]]:
     """The function and the text of the line of each frame that stands in this file."""
     rows = Path(__file__).read_text().split("\n")
     return [(one.function, rows[one.line - 1].strip()) for one in trace.frames(call) if one.file == __file__]
+
+
+def test_a_recording_in_parts(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUPTI leaves between them. Numbers of calls begin anew, and what passed in between is cut out of the run."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+
+    def asked(_version: object) -> None:
+        with library.call(1, 2, 9, 90, 95):
+            pass
+
+    monkeypatch.setattr(cupti, "load", lambda _name: types.SimpleNamespace(cuDriverGetVersion=asked))
+    monkeypatch.setattr(recorders, "gpu_name", lambda: "")
+    library.time = 1
+    recorder = Recorder(str(path), Cupti(library), share=0.5)
+    monkeypatch.setattr(parts, "PART", 1e9)  # this test says when
+    recorder.start()
+    played(library)
+    library.time = 100
+    recorder._pause()
+    assert library.left == (callbacks == "compiled")
+    with library.call(2, 20, 1, 200, 210):
+        pass
+    library.time = 1100
+    recorder._resume()
+    with library.call(2, 20, 1, 1110, 1120, second=8192), library.call(2, 211, 2, 1111, 1112):
+        pass
+    library.records(library.launched(1115, 1119, 2))
+    library.time = 1150
+    recorder.stop()
+    trace = read(path)
+    assert [(one.name, one.start, one.end) for one in trace.calls] == [
+        ("cudaMalloc", 10, 20),
+        ("cudaMemcpy", 30, 40),
+        ("cudaLaunchKernel", 50, 55),
+        ("cudaMalloc", 110, 120),
+    ]
+    assert [(one.name, one.start, one.end, one.correlation) for one in trace.works][1:] == [
+        ("add_kernel", 60, 70, 4),
+        ("add_kernel", 115, 119, 1),
+    ]
+    assert (trace.end, trace.left_out) == (150, 1000)
+    assert any("in 2 parts, 13 % of the time" in note for note in trace.notes)
+    assert any("CUPTI could not leave" in note for note in trace.notes) == (callbacks == "python")
+
+
+def test_parts_take_their_share() -> None:
+    one = parts.Parts(0.25)
+    assert one.until == float("inf")
+    one.begin()
+    assert 0 < one.until - time.monotonic() <= parts.PART
+    one.is_away = True
+    one.begin()
+    assert 2 * parts.PART < one.until - time.monotonic() <= 3 * parts.PART
+    assert not one.is_over()
+    assert not parts.Parts().is_over()
 
 
 def test_calls_within_others_and_halves_of_calls(tmp_path: Path, callbacks: str) -> None:
