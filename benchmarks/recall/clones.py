@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 
 BESIDE = 40
 """Files of the same repository that are put beside the one in question, at most."""
-AROUND = 100
-"""The same where the project decides: then also files that name what is there already."""
+AROUND = 1000
+"""The same where the project decides: then also files that name what is there already, which is all of most projects."""
 PYTHON, NATIVE = {".py", ".pyx", ".pxd", ".pxi"}, {".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".inc", ".hu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["'<]([^"'>]+)["'>]""", re.MULTILINE)

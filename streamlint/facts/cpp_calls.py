@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from streamlint.facts.cpp_names import CppNames
+from streamlint.facts.cpp_places import is_reset
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import with_kinds
@@ -205,8 +206,20 @@ class CppCalls(CppNames):
         elif one[0] == op.DECLARE or isinstance(value, (Elements, Memory)):
             if value is not None and value is not self.scalar:
                 self.solver.add(node, value, None, arguments.site)
+            self._reset_later(frame, one, kind, value, node)
         else:
             self.made_of_library(str(resolved[0]), resolved, frame, arguments, node)
+
+    def _reset_later(self, frame: Frame, one: Instruction, kind: TypeTuple, value: Object | None, node: Node) -> None:
+        """What ``p.reset(new T)`` puts into a smart pointer that is declared there, or into the elements of a container of such."""
+        function = frame.function
+        taken = [one[2]] if one[0] == op.DECLARE and self.held_type(function, self.named_type(function, kind)[0]) is not None else []
+        if isinstance(value, Elements):
+            taken, node = [use[2] for use in function.uses[one[2]] if use[0] == op.ITEM], self.held_in(value)
+        for register in taken:
+            for use in function.uses[register]:
+                if is_reset(function, use, register):
+                    self.solver.edge(self.register(frame, use[6]), node, Site(function, use))
 
     def no_arguments_of(self, frame: Frame, one: Instruction) -> Arguments:
         """The empty arguments of an instruction that makes an object."""

@@ -171,9 +171,7 @@ class CppPlaces(CppTypes):
         """Where a member that is a smart pointer gets another object: ``member_.reset(p)``."""
         for function, one in unit.cpp_uses.get(name, ()):
             if one[0] == op.NAME and self.member_of(function, function.text(one[3])) is owner:
-                for use in function.uses[one[2]]:
-                    if use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) == "reset" and len(use) > 6:
-                        yield function, use
+                yield from ((function, use) for use in function.uses[one[2]] if is_reset(function, use, one[2]))
 
     def _is_constructed(self, owner: ClassInfo, name: str, store: Store) -> bool:
         """Whether an initialiser gives a member's constructor its arguments, none of which is the member."""
@@ -294,3 +292,8 @@ class CppPlaces(CppTypes):
     def home_of(self, frame: Frame, one: Instruction) -> tuple[object, ...]:
         """What names a container that an instruction makes."""
         return ("made", frame, one)
+
+
+def is_reset(function: Function, use: Instruction, register: int) -> bool:
+    """Whether an instruction gives the smart pointer in a register another object: ``p.reset(q)``."""
+    return use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "reset" and len(use) > 6

@@ -83,7 +83,7 @@ class CppTypes(Language):
         ``home`` names the variable if it is a container; ``exact`` says that the variable is the object itself, made here.
         """
         kind, meant = self.named_type(function, kind)
-        inner = self.held_type(function, kind)
+        inner = self.held_type(function, kind) if kind[4] is None else None
         if inner is not None:
             return None if exact else self.object_of(function, inner, home, False)
         name, _, pointers, reference, array = kind

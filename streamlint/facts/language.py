@@ -264,6 +264,13 @@ def _first(flow: Language, callee: External, arguments: Arguments, target: Node)
         flow.solver.edge(arguments.positional[0], target)
 
 
+def _decorated(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`@dataclass` gives back the class, `@dataclass(frozen=True)` a decorator that does."""
+    if not arguments.positional:
+        flow.solver.add(target, flow.objects(External, "builtins.identity"))
+    _first(flow, callee, arguments, target)
+
+
 def _reference(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """A call of what `weakref.ref(value)` gives is a question for the value, and no call of it."""
     for source in arguments.positional[:1]:
@@ -418,7 +425,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_field, "dataclasses.field"),
     (_replaced, "dataclasses.replace copy.replace attr.evolve attrs.evolve"),
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
-    (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
+    (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod copy.copy copy.deepcopy"),
+    (_decorated, "dataclasses.dataclass"),
     (_cast, "typing.cast"),
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),

@@ -21,6 +21,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.kept import Kept, KeptStreams
 from streamlint.support.records import replace
+from streamlint.transfer.actions import HANDLE
 from streamlint.transfer.launch_rows import Queued
 
 RULE = ImplicitDefaultStream
@@ -102,15 +103,8 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
     )
     here = Site(function, found.instruction)
-    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
-    if choice.asked is not None and choice.asked not in (choice.at, here):
-        trail.append(Step("default stream obtained here", span_of(choice.asked)))
-    if choice.at != here:
-        trail.append(Step("the work on the default stream", span_of(here)))
-    trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
-    if not trail and (own := judge.own_stream(holder.unit)) is not None:
-        trail.append(Step("other work in this file uses a stream", span_of(own)))
     finding = RULE().report(span_of(choice.at), what, choice.how, race, streams.if_legacy(function.unit), holder.name)
+    trail = _trail(streams, judge, found, level)
     others = [] if choice.at == here else judge.near(level)
     pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
     facts: dict[str, object] = {"stream": "null", "api": work.library, "direction": work.direction or None}
@@ -118,10 +112,28 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     return replace(finding, trail=tuple(trail), help=help, shown=shown, facts=facts, pairs=tuple(dict.fromkeys(pairs)))
 
 
+def _trail(streams: Streams, judge: DefaultStream, found: Found, level: Site) -> list[Step]:
+    """What leads to the work: other streams, where the default one was chosen, the handle, and the calls between."""
+    choice, here = found.choice, Site(found.function, found.instruction)
+    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
+    if choice.asked is not None and choice.asked not in (choice.at, here):
+        trail.append(Step("default stream obtained here", span_of(choice.asked)))
+    if choice.at != here:
+        trail.append(Step("the work on the default stream", span_of(here)))
+    trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
+    if not trail and (own := judge.own_stream(choice.at.function.unit)) is not None:
+        trail.append(Step("other work in this file uses a stream", span_of(own)))
+    if choice.how == HANDLE:
+        trail += [
+            Step("the handle is made here", span_of(site)) for site in streams.choices.handles.makers(found.function, found.work.operand)
+        ]
+    return trail
+
+
 def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:
     if holder.is_cpp and judge.is_extension(holder.unit):
         return "pass at::cuda::getCurrentCUDAStream(), with a CUDAGuard for the tensor's device"
-    if choice.how == "handle":
+    if choice.how == HANDLE:
         return "set the handle's stream first (cublasSetStream, cufftSetStream, curandSetStream)"
     if choice.how == "policy":
         return "use thrust::cuda::par_nosync.on(stream)"

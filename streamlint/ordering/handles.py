@@ -45,6 +45,10 @@ class Handles:
             theirs[-1] == name[-1] and (name[1] is None or theirs == name) for theirs in self._variables if theirs is not None
         )
 
+    def makers(self, function: Function, register: int) -> list[Site]:
+        """The calls in view that make a handle, in the order of the program."""
+        return sorted(self._made(function, register), key=lambda site: (site.function.unit.path, site.at))
+
     def _made(self, function: Function, register: int) -> frozenset[Site]:
         """The calls that make what a register may hold."""
         values = self.facts.values(function, register).values if register >= 0 else ()

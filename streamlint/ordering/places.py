@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.objects import Constant, Instance, LibraryObject
+from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -198,6 +198,8 @@ class Places:
             return Place(("parameter", one[3]))
         if one[0] == op.CALL and not function.is_cpp:
             return self._asked(function, one)
+        if one[0] == op.INVOKE and not function.is_cpp:
+            return self._looked_up(function, one)
         if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         index = self._argument(function, one) if one[0] == op.LOAD else None
@@ -211,6 +213,14 @@ class Places:
             return None
         names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
         return self.of(function, one[5]).behind(str(names.pop())) if len(names) == 1 else None
+
+    def _looked_up(self, function: Function, one: Instruction) -> Place | None:
+        """Python: the element that a method of a dictionary gives and leaves there: ``held.setdefault("events", []).append(event)``."""
+        if len(one) < 7 or function.text(one[4]) not in function.known("looks-up"):
+            return None
+        held = self.facts.values(function, one[3]).values
+        is_dict = any(isinstance(value, Container) and value.kind == "dict" for value in held)
+        return self.of(function, one[3]).behind(self.element(function, one[6])) if is_dict else None
 
     def _unpacked(self, function: Function, one: Instruction) -> Place:
         """A part of what has a name: ``slot, sent = ring[turn]``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -10,6 +11,9 @@ from streamlint.ordering.flow import BUFFER, Tracked, leads_to
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.queues import may_be_taken, takes_first
 from streamlint.ordering.states import State
+
+_NAMED = frozenset({op.BIND, op.ITEM, op.ITER, op.UNPACK, op.MORE})
+"""What is done with a container without another reference to it."""
 
 
 class References(Crossing):
@@ -50,11 +54,28 @@ class References(Crossing):
         return bool(uses) and all(use[0] == op.UNPACK for use in uses)
 
     def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.path or held.place.root[0] != "register":
-            return not self._is_unpacked(state, held)
+        if held.place.root[0] != "register":
+            return True
         function = state.frame.function
         register = int(str(held.place.root[1]))
+        if held.place.path:
+            return not self._is_unpacked(state, held) and not self._is_only_given(function, register)
         return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
+
+    def _is_only_given(self, function: Function, register: int, name: int | None = None) -> bool:
+        """Whether a register holds a container that is made there, and to which nothing refers but calls of known functions that are
+        given it, as in ``copy_out([rows])``, and one name, if there is one."""
+        one = function.definitions[register]
+        if one is None or one[0] not in (op.BUILD, op.DICT):
+            return False
+        for use in function.uses[register]:
+            if use[0] in (op.CALL, op.INVOKE):
+                edges = self.transfer.edges(function, use)
+                if not edges or not all(edge.is_followed and not edge.is_handed for edge in edges):
+                    return False
+            elif name is None or use[0] not in _NAMED or (use[0] == op.BIND and use[2] != name):
+                return False
+        return True
 
     def _outlives(self, state: State, register: int) -> bool:
         """Whether the memory is referred to when its function is over."""
@@ -67,7 +88,9 @@ class References(Crossing):
         function = state.frame.function
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
-            return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
+            inside = {root for root in gone if self._is_only_given(function, root[1], one[2])}  # containers that nothing else refers to
+            kept_here = (held for held in state.tracked if held.place.root not in (inside if held.place.path else gone))
+            return state._replace(tracked=frozenset(kept_here))
         if one[0] == op.INVOKE and function.text(one[4]) in function.known("empties") and not function.uses[one[2]]:
             names, is_first = self.places.names(function, one[3]), takes_first(function, one)
             kept = (

@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import DeviceValue, Instance, Memory, Object
+from streamlint.facts.objects import Container, DeviceValue, Instance, LibraryObject, Memory, Object
 from streamlint.facts.other_devices import OtherDevices
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
@@ -110,7 +110,8 @@ class Calls:
         key, found = (function, one), tuple[LibraryCall, ...]()
         if one[0] in _NAMING:
             calls = self.graph.named(function, one)
-            found = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
+            likely = reversed(_likely(function, calls.libraries))
+            found = tuple({(call.name, _kind_of(call.receiver)): call for call in likely}.values())[::-1]
             if calls.unknown:
                 self._open.add(key)
         self._libraries[key] = found
@@ -201,6 +202,23 @@ class Calls:
     def _has_tensors(self, unit: Unit) -> bool:
         """C++: whether a file includes PyTorch."""
         return any(include.partition("/")[0] in unit.models.marked("tensor-header") for include in unit.ir.includes)
+
+
+def _likely(function: Function, calls: tuple[LibraryCall, ...]) -> tuple[LibraryCall, ...]:
+    """The calls of a method, where a receiver may be memory or an object that is known to have it (``event.synchronize()``), or a
+    dictionary (``held.update(…)``): memory of which all methods are told alike has none of that name."""
+    of_dicts = function.known("extends", "looks-up", "pops-key")
+    is_known = any(
+        call.name.rpartition(".")[2] in of_dicts
+        if isinstance(call.receiver, Container)
+        else isinstance(call.receiver, LibraryObject) and not _is_told_alike(call)
+        for call in calls
+    )
+    return tuple(call for call in calls if not (is_known and isinstance(call.receiver, Memory) and _is_told_alike(call)))
+
+
+def _is_told_alike(call: LibraryCall) -> bool:
+    return call.row is None or call.name not in call.row.names
 
 
 def _kind_of(receiver: Object | None) -> object:

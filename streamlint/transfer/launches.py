@@ -68,6 +68,9 @@ class Launches(LaunchRows):
             return True
         if one[0] == op.INVOKE:
             return last_name(function, one) in self._cpp_names
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        if made is not None and made[0] == op.CALL:
+            return True  # a function that another one has given: ``solver_of<T>()(handle, …)``
         name = function.dotted(one[3])
         row = self.facts.cpp_models.call(name) if name else None
         return (row is not None and row.effect in WORKING) or last_name(function, one) in self._cpp_names
