@@ -177,10 +177,6 @@ _BRANCH = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.BoolOp, ast.IfExp,
 # Functions that are still to be split. None is added.
 TO_SPLIT = {
     "facts/flow.py:__init__",
-    "ordering/earlier.py:_back",
-    "ordering/earlier.py:_verdict",
-    "ordering/neighbours.py:_run",
-    "ordering/walk_names.py:_passed_back",
 }
 
 

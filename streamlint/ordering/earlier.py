@@ -100,30 +100,35 @@ class Earlier:
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
-        graph = function.control
         ways = self._ways_of(function, search.life)
         seen, found, beginning = set[_Place](), False, False
         headers = _around(function, starts)
         waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
             place, end = waiting.pop()
-            block, is_before, _ = place
-            verdict = self._last(function, function.code.blocks[block][:end], search, at, depth)
-            if verdict is False:
-                return Seen(other=True)
+            verdict = self._last(function, function.code.blocks[place.block][:end], search, at, depth)
             if verdict:
                 found = True
                 continue
-            before = [each for each in self._steps_back(function, place) if ways is None or (each, block) in ways]
-            if (loop := headers.get(block)) is not None:
-                if is_before or search.crosses is None or not search.crosses(function, loop):
-                    return Seen(other=True)  # the round before
-                is_before, before = True, [each for each in before if each in loop.body]
-            beginning = beginning or not graph.predecessors[block]
-            fresh = [_Place(each, is_before, search.as_run and leaves_rounds(function, each, block)) for each in before]
-            waiting += [(each, len(function.code.blocks[each.block])) for each in fresh if each not in seen]
-            seen.update(fresh)
+            before = self._before(function, place, headers.get(place.block), search, ways) if verdict is None else None
+            if before is None:
+                return Seen(other=True)
+            beginning = beginning or not function.control.predecessors[place.block]
+            waiting += [(each, len(function.code.blocks[each.block])) for each in before if each not in seen]
+            seen.update(before)
         return Seen(found, bool(waiting), beginning)
+
+    def _before(
+        self, function: Function, place: _Place, loop: Loop | None, search: _Search, ways: set[tuple[int, int]] | None
+    ) -> list[_Place] | None:
+        """The places before one, the head of a loop or none; None where the round before is not looked at."""
+        block, is_before, _ = place
+        before = [each for each in self._steps_back(function, place) if ways is None or (each, block) in ways]
+        if loop is not None:
+            if is_before or search.crosses is None or not search.crosses(function, loop):
+                return None
+            is_before, before = True, [each for each in before if each in loop.body]
+        return [_Place(each, is_before, search.as_run and leaves_rounds(function, each, block)) for each in before]
 
     def _steps_back(self, function: Function, place: _Place) -> Iterator[int]:
         """The blocks before one: of a loop that was left, its rounds; not those that leave unbound what the function gives back."""
@@ -221,10 +226,8 @@ class Earlier:
             if depth >= _DEEPEST:
                 return False if any(edge.callee in self.work.working for edge in edges) else search.judge(site, at or site)
             inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
-            if any(each.other for each in inside):
-                return False
-            if inside and all(each.found and not each.beginning for each in inside):
-                return True
+            if (verdict := _common(inside)) is not None:
+                return verdict
         return search.judge(site, at or site)
 
     def last(self, function: Function, judge: Judge, crosses: Crosses | None = None) -> Seen:
@@ -274,3 +277,10 @@ class Earlier:
 def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
     """The loops around some places, by their first blocks."""
     return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
+
+
+def _common(seen: Sequence[Seen]) -> bool | None:
+    """What the functions that a call may enter come to: something else in one of them, or what is looked for in all."""
+    if any(each.other for each in seen):
+        return False
+    return True if seen and all(each.found and not each.beginning for each in seen) else None

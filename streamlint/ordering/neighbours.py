@@ -236,19 +236,23 @@ class Neighbours:
             is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
                 return READ
-            if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
-                continue
-            if (outcome := self._outcome(function, one, work, state.calls)) == _QUEUED:
-                continue
-            if outcome is not None:
-                return outcome
-            if one[0] in (op.CALL, op.INVOKE) and is_of_status:
-                work.status.add((function, one[2]))
-            elif self._is_entered(state, one):
-                return list(self._entered(state, one, work))
-            elif self._works(function, one):
-                return READ if self._is_handed(function, one, work.brought) else WORKED
+            found = self._call(state, one, work, is_of_status) if one[0] in CALLING and one[0] not in (op.ENTER, op.NEXT) else None
+            if found is not None:
+                return found
         return []
+
+    def _call(self, state: _At, one: Instruction, work: _Search, is_of_status: bool) -> str | list[_At] | None:
+        """What a call comes to: an outcome, or the functions that it enters; None where the path goes on behind it."""
+        function, outcome = state.function, self._outcome(state.function, one, work, state.calls)
+        if outcome is not None:
+            return None if outcome == _QUEUED else outcome
+        if one[0] in (op.CALL, op.INVOKE) and is_of_status:
+            work.status.add((function, one[2]))
+        elif self._is_entered(state, one):
+            return list(self._entered(state, one, work))
+        elif self._works(function, one):
+            return READ if self._is_handed(function, one, work.brought) else WORKED
+        return None
 
     def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
         """Whether the host reads what was brought."""

@@ -214,14 +214,19 @@ class WalkNames:
             for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
                 yield from self.flow.moved(mine, self.places_returned(function, one[3]), source)
         for held in mine:
-            held = self._rekeyed(held, keys)
-            root = held.place.root
-            if root[0] == "this" and root != in_lambdas(function).root:
-                yield held._replace(place=object_of(caller).behind(*held.place.path)) if root == in_lambdas(caller).root else held
-            elif root[0] == "parameter":
-                yield from self._in_argument(state.frame.caller is not None, held, caller, call, function)
-            elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
-                yield held
+            yield from self._passed_by_name(self._rekeyed(held, keys), state.frame.caller is not None, caller, call, function)
+
+    def _passed_by_name(
+        self, held: Tracked, is_entered: bool, caller: Function, call: Instruction, function: Function
+    ) -> Iterator[Tracked]:
+        """What is tracked in an object, a parameter or a variable outside of a function, by the names that its caller has for it."""
+        root = held.place.root
+        if root[0] == "this" and root != in_lambdas(function).root:
+            yield held._replace(place=object_of(caller).behind(*held.place.path)) if root == in_lambdas(caller).root else held
+        elif root[0] == "parameter":
+            yield from self._in_argument(is_entered, held, caller, call, function)
+        elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
+            yield held
 
     def _in_argument(self, is_entered: bool, held: Tracked, caller: Function, call: Instruction, function: Function) -> Iterator[Tracked]:
         """What is tracked in a parameter, by the names of the argument; of a call on the path, the caller knows the argument itself."""
