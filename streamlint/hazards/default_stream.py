@@ -23,6 +23,7 @@ from streamlint.ordering.at_rest import is_on_stream
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.found_null import found_null, parameters_in
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin
@@ -68,13 +69,14 @@ class DefaultStream(StreamFiles):
         holder, place = choice.at.function, choice.at.instruction
         if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
-        beside = self.streams.beside.in_flight(holder, place)
+        null = found_null(self.streams.choices, holder, place)
+        beside = [event for event in self.streams.beside.in_flight(holder, place) if event.choice is None or event.choice.key not in null]
         if self._is_apart(function, holder, place, work, beside):
             return ""
         race = self.is_race(choice.at)
         if not race and (self._is_timed(holder) or self.streams.at_rest.is_ended(holder, place)):
             return ""
-        is_in_scope = self._has_stream_in_scope(holder) or self._works_on_another(holder)
+        is_in_scope = (self._has_stream_in_scope(holder) and not self._has_only(holder, null)) or self._works_on_another(holder)
         if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
@@ -216,6 +218,13 @@ class DefaultStream(StreamFiles):
             if self.streams.in_scope.is_named(function):
                 return True
         return False
+
+    def _has_only(self, holder: Function, null: frozenset[object]) -> bool:
+        """Whether all streams that a function is given are among those that are null where the work is."""
+        owner = holder.method.owner if holder.method is not None else None
+        found = set(parameters_in(null))
+        given = {number for number, one in enumerate(holder.code.parameters) if self.streams.in_scope.brings_stream(holder, one.type)}
+        return bool(found) and given <= found and (owner is None or not self.streams.in_scope.has_members(owner))
 
     def _choosers(self, holder: Function) -> list[Function]:
         """The functions that could have passed a stream: the one that chose, and those of its file that call it; no constructor, whose
