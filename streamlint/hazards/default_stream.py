@@ -76,18 +76,18 @@ class DefaultStream(StreamFiles):
         race = self.is_race(choice.at)
         if not race and (self._is_timed(holder) or self.streams.at_rest.is_ended(holder, place)):
             return ""
-        is_in_scope = (self._has_stream_in_scope(holder) and not self._has_only(holder, null)) or self._works_on_another(holder)
-        if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
+        if self._is_in_scope(holder, null) and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if (
-            choice.how in (OMITTED, FIXED, "literal")
-            and not (work.kind == "copy" and work.waits)
-            and self.own_stream(holder.unit) is not None
-        ):
-            return "" if self.streams.in_scope.makes(holder) else "other work in this file uses a stream"
+        is_left_out = choice.how in (OMITTED, FIXED, "literal") and not (work.kind == "copy" and work.waits)
+        if is_left_out and self.own_stream(holder.unit) is not None and not self.streams.in_scope.makes(holder):
+            return "other work in this file uses a stream"
         return ""
+
+    def _is_in_scope(self, holder: Function, null: frozenset[object]) -> bool:
+        """Whether a function can name a stream that is not null where the work is."""
+        return (self._has_stream_in_scope(holder) and not self._has_only(holder, null)) or self._works_on_another(holder)
 
     def _is_apart(self, function: Function, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
         """Whether no work of another stream runs beside work on the null stream: the device has come to rest, or other work comes later."""
