@@ -80,10 +80,12 @@ class DefaultStream(StreamFiles):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
+        return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
+
+    def _is_left_out(self, holder: Function, work: Queued, choice: Choice) -> bool:
+        """Whether work names no stream in a file of which almost all work names one."""
         is_left_out = choice.how in (OMITTED, FIXED, "literal") and not (work.kind == "copy" and work.waits)
-        if is_left_out and self.own_stream(holder.unit) is not None and not self.streams.in_scope.makes(holder):
-            return "other work in this file uses a stream"
-        return ""
+        return is_left_out and self.own_stream(holder.unit) is not None and not self.streams.in_scope.makes(holder)
 
     def _is_in_scope(self, holder: Function, null: frozenset[object]) -> bool:
         """Whether a function can name a stream that is not null where the work is."""
@@ -94,6 +96,8 @@ class DefaultStream(StreamFiles):
         if self._is_behind_device_wait(holder, place, beside) or self.streams.at_rest.is_alone(holder, place):
             return True
         if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
+            return True
+        if work.waits and not beside and not self.streams.beside.behind(holder, place) and self._comes_at_rest(holder, place):
             return True
         is_own = function is holder  # the registers of the work are those of its own function
         return not beside and ((is_own and self._sets_up(holder, place, work)) or self._is_before_streams_work(holder, work))
@@ -223,8 +227,11 @@ class DefaultStream(StreamFiles):
         """Whether all streams that a function is given are among those that are null where the work is."""
         owner = holder.method.owner if holder.method is not None else None
         found = set(parameters_in(null))
-        given = {number for number, one in enumerate(holder.code.parameters) if self.streams.in_scope.brings_stream(holder, one.type)}
-        return bool(found) and given <= found and (owner is None or not self.streams.in_scope.has_members(owner))
+        return (
+            bool(found)
+            and found.issuperset(self.streams.in_scope.given_by(holder))
+            and (owner is None or not self.streams.in_scope.has_members(owner))
+        )
 
     def _choosers(self, holder: Function) -> list[Function]:
         """The functions that could have passed a stream: the one that chose, and those of its file that call it; no constructor, whose
@@ -266,7 +273,11 @@ class DefaultStream(StreamFiles):
     def _is_of_given_stream(self, holder: Function, place: Instruction) -> bool:
         """Whether the function itself takes a stream, and nobody has waited yet."""
         waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
-        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits)
+        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits) and not self._comes_at_rest(holder, place)
+
+    def _comes_at_rest(self, holder: Function, place: Instruction) -> bool:
+        """Whether all callers have waited, so that nothing is in flight where the function comes to an instruction."""
+        return self.streams.at_rest.comes_at_rest(holder, place, self.streams.in_scope.given_by(holder))
 
     def _sets_up(self, holder: Function, place: Instruction, work: Queued) -> bool:
         """Whether it fills memory that the function has just made and keeps, before it has any stream."""
