@@ -63,6 +63,9 @@ def says_odd(function: Function, register: int) -> bool | None:
             name, given = _called(function, one), list(one[6 if one[0] == op.INVOKE else 5 :])
             if name in function.known("odd-if-true", "odd-if-false"):
                 return (name in function.known("odd-if-true")) != turned
+            if name in function.known("unequal", "equal"):
+                sides = [one[3], *given] if one[0] == op.INVOKE and _is_value(function, one[3]) else given
+                return (name in function.known("unequal")) != turned if len(sides) == 2 and sides[0] == sides[1] else None
             if name not in function.known("same-question"):
                 return None
             is_of_value = one[0] == op.INVOKE and _is_value(function, one[3])
