@@ -306,7 +306,8 @@ class CallGraph:
             libraries = self._by_values(function, one, values, found)
             elsewhere = any(map(_runs_elsewhere, libraries))
             handed = dict.fromkeys(_runs_elsewhere(call) for call in libraries if self._may_run(call))
-            if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
+            is_unknown = any(isinstance(value, Unknown) and value.reason == "external" for value in values)
+            if is_unknown and not any(True for _ in self.facts.functions_in(values)):  # one in view shows what becomes of what it is given
                 handed[False] = None
             for has_run in handed:
                 found.enter(self._handed_over(function, one, has_run))
@@ -318,9 +319,10 @@ class CallGraph:
             found.enter(Edge(one, value.frame.function) for value in self._iterated(function, one) if isinstance(value, Activation))
 
     def _may_run(self, call: LibraryCall) -> bool:
-        """Whether a library's function may run functions that it is given, before anything else is called."""
+        """Whether a library's function may run functions that it is given, before anything else is called; nobody calls data."""
         is_later = call.row is not None and call.row.get("later")
-        return not (is_later or call.name.startswith("builtins.") or call.name in _LEAVING or call.name in self._unrun)
+        is_data = isinstance(call.receiver, Memory) and call.name.endswith(".__call__")
+        return not (is_later or is_data or call.name.startswith("builtins.") or call.name in _LEAVING or call.name in self._unrun)
 
     @cached_property
     def _unrun(self) -> frozenset[str]:

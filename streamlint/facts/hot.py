@@ -19,6 +19,7 @@ from streamlint.facts.evaluations import evaluated_loops
 from streamlint.facts.flags import Flag, Flags, Holds, IsNone, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
+from streamlint.facts.graphless import Graphless
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.long_rounds import LongRounds
 from streamlint.facts.loops import Body
@@ -105,6 +106,7 @@ class HotRegions:
         self.handlers = Handlers(self.rounds, lambda function: function in effects.leading(Effect.BACKWARD | Effect.OPTIMIZER))
         self.frameworks = effects.facts.frameworks
         self.gradients = Gradients(self.graph)
+        self.graphless = Graphless(self.graph, self.rounds)
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
         self.runs = Runs(self)
@@ -205,7 +207,7 @@ class HotRegions:
 
     def _agreed(self, function: Function, flags: Flags, call: Instruction, callees: list[Function]) -> Iterator[Progress]:
         """What a call does by all that it may enter, if half of those make progress."""
-        able = [callee for callee in callees if callee in self.reaching]
+        able = [callee for callee in callees if callee in self.reaching and not self.graphless.rules_out(function, call, callee)]
         inner = [self._of_each(callee, self._told(function, flags, call, callee)) for callee in able]
         found = [Progress(one.does, call) for one in inner if one is not None]
         if 2 * len(found) >= len(callees):

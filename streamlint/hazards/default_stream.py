@@ -23,6 +23,7 @@ from streamlint.ordering.at_rest import is_on_stream
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.found_null import found_null, parameters_in
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin
@@ -68,30 +69,35 @@ class DefaultStream(StreamFiles):
         holder, place = choice.at.function, choice.at.instruction
         if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
-        beside = self.streams.beside.in_flight(holder, place)
+        null = found_null(self.streams.choices, holder, place)
+        beside = [event for event in self.streams.beside.in_flight(holder, place) if event.choice is None or event.choice.key not in null]
         if self._is_apart(function, holder, place, work, beside):
             return ""
         race = self.is_race(choice.at)
         if not race and (self._is_timed(holder) or self.streams.at_rest.is_ended(holder, place)):
             return ""
-        is_in_scope = self._has_stream_in_scope(holder) or self._works_on_another(holder)
-        if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
+        if self._is_in_scope(holder, null) and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if (
-            choice.how in (OMITTED, FIXED, "literal")
-            and not (work.kind == "copy" and work.waits)
-            and self.own_stream(holder.unit) is not None
-        ):
-            return "" if self.streams.in_scope.makes(holder) else "other work in this file uses a stream"
-        return ""
+        return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
+
+    def _is_left_out(self, holder: Function, work: Queued, choice: Choice) -> bool:
+        """Whether work names no stream in a file of which almost all work names one."""
+        is_left_out = choice.how in (OMITTED, FIXED, "literal") and not (work.kind == "copy" and work.waits)
+        return is_left_out and self.own_stream(holder.unit) is not None and not self.streams.in_scope.makes(holder)
+
+    def _is_in_scope(self, holder: Function, null: frozenset[object]) -> bool:
+        """Whether a function can name a stream that is not null where the work is."""
+        return (self._has_stream_in_scope(holder) and not self._has_only(holder, null)) or self._works_on_another(holder)
 
     def _is_apart(self, function: Function, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
         """Whether no work of another stream runs beside work on the null stream: the device has come to rest, or other work comes later."""
         if self._is_behind_device_wait(holder, place, beside) or self.streams.at_rest.is_alone(holder, place):
             return True
         if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
+            return True
+        if work.waits and not beside and not self.streams.beside.behind(holder, place) and self._comes_at_rest(holder, place):
             return True
         is_own = function is holder  # the registers of the work are those of its own function
         return not beside and ((is_own and self._sets_up(holder, place, work)) or self._is_before_streams_work(holder, work))
@@ -217,6 +223,16 @@ class DefaultStream(StreamFiles):
                 return True
         return False
 
+    def _has_only(self, holder: Function, null: frozenset[object]) -> bool:
+        """Whether all streams that a function is given are among those that are null where the work is."""
+        owner = holder.method.owner if holder.method is not None else None
+        found = set(parameters_in(null))
+        return (
+            bool(found)
+            and found.issuperset(self.streams.in_scope.given_by(holder))
+            and (owner is None or not self.streams.in_scope.has_members(owner))
+        )
+
     def _choosers(self, holder: Function) -> list[Function]:
         """The functions that could have passed a stream: the one that chose, and those of its file that call it; no constructor, whose
         object nobody works with yet."""
@@ -257,7 +273,11 @@ class DefaultStream(StreamFiles):
     def _is_of_given_stream(self, holder: Function, place: Instruction) -> bool:
         """Whether the function itself takes a stream, and nobody has waited yet."""
         waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
-        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits)
+        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits) and not self._comes_at_rest(holder, place)
+
+    def _comes_at_rest(self, holder: Function, place: Instruction) -> bool:
+        """Whether all callers have waited, so that nothing is in flight where the function comes to an instruction."""
+        return self.streams.at_rest.comes_at_rest(holder, place, self.streams.in_scope.given_by(holder))
 
     def _sets_up(self, holder: Function, place: Instruction, work: Queued) -> bool:
         """Whether it fills memory that the function has just made and keeps, before it has any stream."""

@@ -7,6 +7,7 @@ from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choice import behind_copies
+from streamlint.ordering.found_null import ways
 from streamlint.transfer.launch_rows import GIVEN, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
@@ -36,20 +37,8 @@ def is_chosen_by_branch(launches: Launches, function: Function, one: Instruction
 
 def _is_on_other_way(function: Function, one: Instruction, other: Instruction) -> bool:
     """Whether a branch leads to one of two instructions on one way, and to the other one on the other."""
-    mine, theirs = _ways(function, one), _ways(function, other)
+    mine, theirs = ways(function, one), ways(function, other)
     return any(branch in theirs and theirs[branch].isdisjoint(edges) for branch, edges in mine.items())
-
-
-def _ways(function: Function, one: Instruction) -> dict[int, set[int]]:
-    """The branches that decide whether an instruction runs, directly or through others, by the blocks that they lead on to."""
-    found: dict[int, set[int]] = {}
-    waiting = [function.homes[one][0]]
-    while waiting:
-        for branch, edge in function.control.controlled_by[waiting.pop()]:
-            if branch not in found:
-                waiting.append(branch)
-            found.setdefault(branch, set()).add(edge)
-    return found
 
 
 def _moved(function: Function, work: Queued) -> tuple[object, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name, unnegated
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.beside import Beside, Event
+from streamlint.ordering.beside import Beside, Event, waits_for
+from streamlint.ordering.choice import given_to
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.transfer.actions import Synchronized
@@ -35,6 +38,35 @@ class AtRest:
         if self.beside.in_flight(function, one):
             return False
         return self._is_waited_for(function, one, frozenset(filter(partial(self._is_for_device, function), function.code.instructions())))
+
+    def comes_at_rest(self, function: Function, one: Instruction, streams: Collection[int]) -> bool:
+        """Whether all calls of a function stand behind a wait of the host, with nothing in flight there: for the device, or for each of the
+        streams that they give for some parameters; and whether the function puts no work on another stream before an instruction."""
+        places = list(self.transfer.facts.call_places(function))
+        if not places or any(is_on_stream(event) for event in self.beside.before(function, one)):
+            return False
+        return all(self._is_idle_at(caller, call, function, streams) for caller, call in places)
+
+    def _is_idle_at(self, caller: Function, call: Instruction, function: Function, streams: Collection[int]) -> bool:
+        """Whether the host has waited for the streams of a call before it, on all ways, and nothing came behind that."""
+        inside = (event for event in self.beside.events(caller) if event.instruction == call)
+        is_again = self.beside.is_repeated(caller, call) and any(map(is_on_stream, inside))
+        if is_again or self.beside.in_flight(caller, call):
+            return False
+        waits = [
+            event
+            for event in self.beside.own(caller)
+            if event.work is None and caller.control.dominates(caller.homes[event.instruction][0], caller.homes[call][0])
+            if self.beside.leads_to(caller, event.instruction, call)
+        ]
+        if any(wait.choice is None for wait in waits):
+            return True
+        given = [given_to(caller, call, function, index) for index in streams]
+        return bool(given) and all(register is not None and self._waits_for(caller, call, register, waits) for register in given)
+
+    def _waits_for(self, caller: Function, call: Instruction, register: int, waits: list[Event]) -> bool:
+        found = list(self.beside.choices.of_register(caller, register, Site(caller, call), (), False)) if register >= 0 else []
+        return bool(found) and all(any(waits_for(wait, choice) for wait in waits) for choice in found)
 
     def _is_for_device(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for the whole device at an instruction."""

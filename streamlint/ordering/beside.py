@@ -50,6 +50,7 @@ class Beside:
         self._events: dict[Function, list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
         self._parts: dict[Function, tuple[list[Event], list[tuple[Event, Choice]]]] = {}
+        self._still: dict[Function, list[tuple[Event, Choice]]] = {}
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
     def events(self, function: Function) -> list[Event]:
@@ -202,7 +203,7 @@ class Beside:
     def in_flight(self, function: Function, one: Instruction, counts: Callable[[Event], bool] = lambda event: True) -> list[Event]:
         """The work on other streams than the null stream that may be in flight at an instruction, of events that count."""
         found: list[Event] = []
-        for event, choice in self._others(function):
+        for event, choice in self._left(function):
             if event.instruction != one and counts(event):
                 stops = self._stops(function, choice, event.instruction, one)
                 if self.leads_to(function, event.instruction, one, stops):
@@ -211,7 +212,7 @@ class Beside:
 
     def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
         """The work of a function that may be in flight at an instruction of a later call: in a loop, or on another object."""
-        found = [(event, choice) for event, choice in self._others(function) if counts(event)]
+        found = [(event, choice) for event, choice in self._left(function) if counts(event)]
         return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
 
     def _is_left(self, function: Function, work: Instruction, one: Instruction, choice: Choice, depth: int) -> bool:
@@ -238,15 +239,21 @@ class Beside:
 
     def _stops(self, function: Function, choice: Choice, work: Instruction, one: Instruction) -> frozenset[Instruction]:
         """The waits of a function behind which a stream has nothing in flight, on the way from its work to an instruction."""
-        ends = [wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one)]
-        return frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (work, one))))
+        waits = [wait for wait in self._waits_of(function) if waits_for(wait, choice)]
+        return self._stopping(function, choice, waits, work, one)
 
-    def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
-        """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
-        if not waits_for(wait, choice):
-            return False
+    def _stopping(
+        self, function: Function, choice: Choice, waits: list[Event], work: Instruction, one: Instruction
+    ) -> frozenset[Instruction]:
+        """Those of the waits for a stream, of a function or as it sees them, behind which the stream has nothing in flight; of one of
+        several, those in a loop of their own, which goes through them."""
         is_several = any(made.site is not None and self._makes_several(made.site, function) for made in choice.made)
-        return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+        ends = [
+            wait.instruction
+            for wait in waits
+            if wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+        ]
+        return frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (work, one))))
 
     def _makes_several(self, site: Site, function: Function) -> bool:
         """Whether a place that makes a stream makes several: in a loop, or in another function than one that is asked for, which is called
@@ -289,6 +296,29 @@ class Beside:
         """The work on other streams than the null stream."""
         return self._sorted(function)[1]
 
+    def _left(self, function: Function) -> list[tuple[Event, Choice]]:
+        """The work on other streams that may still run when the call is over that leads to it: none that the host has waited for within."""
+        known = self._still.get(function)
+        if known is None:
+            known = self._still[function] = [each for each in self._others(function) if not self._is_over_within(function, *each)]
+        return known
+
+    def _is_over_within(self, function: Function, event: Event, choice: Choice) -> bool:
+        """Whether one of the functions that a call enters on the way to work waits for it, on all ways on to its end."""
+        waits = [wait for wait in self._waits_of(function) if wait.via[:1] == event.via[:1] and waits_for(wait, choice)]
+        return bool(event.via and waits) and any(self._waits_within(event, choice, waits, depth) for depth in range(1, len(event.via) + 1))
+
+    def _waits_within(self, event: Event, choice: Choice, waits: list[Event], depth: int) -> bool:
+        """The same of the function that the first calls on the way enter, so many of them."""
+        work = _place_at(event, depth)
+        inner = work.function
+        near = [wait._replace(instruction=_place_at(wait, depth).instruction) for wait in waits if wait.via[:depth] == event.via[:depth]]
+        ends = [wait for wait in near if wait.instruction != work.instruction]
+        return bool(ends) and not any(
+            self.leads_to(inner, work.instruction, end, self._stopping(inner, choice, ends, work.instruction, end))
+            for end in inner.by_opcode[op.RETURN]
+        )
+
     def _sorted(self, function: Function) -> tuple[list[Event], list[tuple[Event, Choice]]]:
         known = self._parts.get(function)
         if known is None:
@@ -311,6 +341,11 @@ def waits_for(wait: Event, choice: Choice) -> bool:
 def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:
     """Whether other calls than those on a way have made a choice, or none has."""
     return choice.calls[:1] == () or choice.calls[0] not in via
+
+
+def _place_at(event: Event, depth: int) -> Site:
+    """Where an event stands in the function that the first calls on the way to it enter, so many of them."""
+    return event.via[depth] if depth < len(event.via) else event.at
 
 
 def _is_left_open(choice: Choice) -> bool:

@@ -62,12 +62,17 @@ class StreamsInScope:
         definition = self.facts.program.cpp.find_class(function.unit, scope_of(function), kind[0])
         return definition is not None and any(self.is_stream(definition.body, field.type) for field in definition.ir.fields)
 
+    def given_by(self, function: Function) -> list[int]:
+        """The numbers of the parameters that bring a stream."""
+        return [
+            index for index, one in enumerate(function.code.parameters) if one.name != "this" and self.brings_stream(function, one.type)
+        ]
+
     def is_given(self, function: Function) -> bool:
         """Whether a function takes a stream, or asks for the current one."""
         found = self._given.get(function)
         if found is None:
-            found = any(self.brings_stream(function, one.type) for one in function.code.parameters if one.name != "this")
-            found = found or any(last_name(function, one) in self._asking for one in function.by_opcode[op.CALL])
+            found = bool(self.given_by(function)) or any(last_name(function, one) in self._asking for one in function.by_opcode[op.CALL])
             self._given[function] = found
         return found
 

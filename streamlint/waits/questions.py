@@ -60,16 +60,31 @@ def says_odd(function: Function, register: int) -> bool | None:
         elif one[0] == op.COMPARE and one[4] == one[5] and function.text(one[3]) in ("==", "!="):
             return (function.text(one[3]) == "!=") != turned
         elif one[0] in (op.CALL, op.INVOKE):
-            name, given = _called(function, one), list(one[6 if one[0] == op.INVOKE else 5 :])
-            if name in function.known("odd-if-true", "odd-if-false"):
-                return (name in function.known("odd-if-true")) != turned
-            if name not in function.known("same-question"):
+            said = _call_says_odd(function, one)
+            if said is not None:
+                return said != turned
+            if _called(function, one) not in function.known("same-question"):
                 return None
-            is_of_value = one[0] == op.INVOKE and _is_value(function, one[3])
-            register = one[3] if is_of_value else given[0] if given else op.NONE
+            register = next(iter(_asked_of(function, one)), op.NONE)
         else:
             return None
     return None
+
+
+def _call_says_odd(function: Function, one: Instruction) -> bool | None:
+    """Whether a call that gives true says so: ``isnan(x)``, ``x.ne(x)``; None if it does not ask that."""
+    name, asked = _called(function, one), _asked_of(function, one)
+    if name in function.known("odd-if-true", "odd-if-false"):
+        return name in function.known("odd-if-true")
+    is_of_one = name in function.known("unequal", "equal") and len(asked) == 2 and asked[0] == asked[1]
+    return name in function.known("unequal") if is_of_one else None
+
+
+def _asked_of(function: Function, one: Instruction) -> list[int]:
+    """The values of which a call asks something: the receiver, unless that is a module, and what it is given."""
+    if one[0] == op.INVOKE:
+        return [*([one[3]] if _is_value(function, one[3]) else []), *one[6:]]
+    return list(one[5:])
 
 
 def is_set_aside(function: Function, one: Instruction, holds: bool) -> bool:
