@@ -57,10 +57,20 @@ class CaptureStreams(CaptureWalk):
             return tracked
         if source == "unknown" and where == "in" and not any(place.root[1] == "site" for place in sources):
             return self._join(tracked, {held.place.root[2] for held in tracked if held.kind == "work"})
-        if source != "in" or where == "unknown":
+        if source != "in" or (where == "unknown" and not (is_event and self._is_forked(state.frame.function, operation.stream))):
             return tracked
         done = {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in sources}
         return self._join(tracked, done) if where == "in" and ORIGIN in waiting else tracked | _forked(waiting, done)
+
+    def _is_forked(self, function: Function, stream: Stream | None) -> bool:
+        """C++: whether a stream that waits for an event of the capture is another one than the captured: no name of that has led to it, and
+        null is at most what its name held before."""
+        if not function.is_cpp or stream is None or stream.register < 0:
+            return False
+        values = self.transfer.values(function, stream.register)
+        details = {value.detail if isinstance(value, LibraryObject) else CURRENT for value in values}
+        is_named = all(place.root[0] in ("parameter", "global", "register") for place in self._places(function, stream.register))
+        return is_named and CURRENT not in details and bool(details - _NULL)
 
     def _is_event(self, function: Function, operation: DeviceOperation) -> bool:
         """Whether a wait is for an event, by the values or by the name of the call."""
