@@ -56,9 +56,9 @@ def _makes_blocking(streams: Streams) -> bool:
 def _beside(
     streams: Streams, judge: DefaultStream, handed: HandedStreams, function: Function, null: Event, seen: set[Site]
 ) -> Iterator[Finding]:
-    flying = [
-        event for event in streams.beside.in_flight(function, null.instruction) if event.work is not None and event.work.kind != "copy"
-    ]
+    flying = [event for event in streams.beside.in_flight(function, null.instruction) if _is_kernel(event)]
+    if not (flying or null.via):
+        flying = streams.beside.of_earlier_calls(function, null.instruction, _is_kernel)
     for event in flying:
         assert event.choice is not None
         made = frozenset(one for one in handed.of(function, event.choice) if streams.is_blocking(one) and one.site not in seen)
@@ -79,6 +79,10 @@ def _beside(
                 streams.if_legacy(function.unit),
                 one.site.function.name,
             )
+
+
+def _is_kernel(event: Event) -> bool:
+    return event.work is not None and event.work.kind != "copy"
 
 
 def _library(stream: LibraryObject, unit: Unit) -> str:
