@@ -45,7 +45,8 @@ class Streams(Churning):
                 use = self._use(churn)
                 if use is not None and not any(self._is_of_owner(churn, site.function) for site in churn.made):
                     yield call, churn, use
-                    break
+                    if made_at(churn) == len(churn.made) - 1:
+                        break
 
     def _is_of_owner(self, churn: Churn, function: Function) -> bool:
         """Whether a constructor makes the stream: in C++, of an object whose destructor does not end it in the same round."""
@@ -120,14 +121,23 @@ class Streams(Churning):
         return any(rest_behind(name, place) is not None for name in names for place in held.places)
 
 
+def made_at(churn: Churn) -> int:
+    """Which of the instructions that make a stream is where the program does; C++: where an object is made that has one."""
+    number = len(churn.made) - 1
+    while number and churn.made[number].function.is_cpp and is_constructor(churn.made[number].function):
+        number -= 1
+    return number
+
+
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
+    rule, seen = RULE(), set[Site]()
     for call, churn, use in Streams(context).find():
-        number = len(churn.made) - 1
-        while number and churn.made[number].function.is_cpp and is_constructor(churn.made[number].function):
-            number -= 1  # where the object is made that has the stream
+        number = made_at(churn)
         made = churn.made[number]
+        if made in seen:
+            continue
+        seen.add(made)
         around = context.surroundings(made.function, churn.made[:number])
         created = Operation(span_of(made), call.row.library, call.name, context=around)
         yield rule.report(created, LoopFrame(span_of(churn.head)), Operation(span_of(use)))

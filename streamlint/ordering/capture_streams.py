@@ -21,6 +21,7 @@ from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.device import DeviceOperation
 
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
+Places = tuple[Place, ...]
 _NULL = frozenset({"null", "default"})
 
 
@@ -58,8 +59,11 @@ class CaptureStreams(CaptureWalk):
         is_open = source == "unknown" or (source == "out" and is_event and state.frame.function.is_cpp)  # recorded under another name
         if is_open and where == "in" and not any(place.root[1] == "site" for place in sources):
             return self._join(tracked, {held.place.root[2] for held in tracked if held.kind == "work"})
-        if source != "in" or (where == "unknown" and not (is_event and self._is_forked(state.frame.function, operation.stream))):
-            return tracked
+        is_known = where != "unknown" or (is_event and self._is_forked(state.frame.function, operation.stream))
+        return self._behind_source(tracked, where, waiting, sources) if source == "in" and is_known else tracked
+
+    def _behind_source(self, tracked: frozenset[Tracked], where: str, waiting: Places, sources: Places) -> frozenset[Tracked]:
+        """A stream waits for an event or a stream of the capture: the captured one joins it, another one is a part of it from here on."""
         done = {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in sources}
         return self._join(tracked, done) if where == "in" and ORIGIN in waiting else tracked | _forked(waiting, done)
 

@@ -18,7 +18,6 @@ from streamlint.ordering.given import NOTHING, Callables, Given
 from streamlint.ordering.reach import Reach
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
-from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.policies import Policies
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
