@@ -23,6 +23,7 @@ from streamlint.transfer.lifting import HIGHEST, lifted
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.origins import Origins
+from streamlint.transfer.transfer import CALLING
 
 RULE = PageableD2hStall
 _FETCHING = frozenset({"copy", "transfer", "read"})
@@ -195,13 +196,31 @@ class _Search:
         where, function = started.site, site.function
         if where.function is function:
             is_behind = self._comes_behind(where, site)
-        elif not self._leads_to(where.function, function) or self._is_over(site):
+        elif self._is_over(site):
             return None
         else:
-            is_behind = self._is_started_by_constructor(where.function, function) or any(
-                self._comes_behind(where, place) for place in lifted(self.transfer, site) if place.function is where.function
+            is_behind = self._leads_to(where.function, function) and (
+                self._is_started_by_constructor(where.function, function)
+                or any(self._comes_behind(where, place) for place in lifted(self.transfer, site) if place.function is where.function)
             )
+            is_behind = is_behind or self._comes_behind_callers(where, site)
         return self.work_of(started.body) if is_behind else None
+
+    def _comes_behind_callers(self, where: Site, site: Site) -> bool:
+        """C++: whether callers of a function that starts a thread come to the copy, before an object or a call of theirs joins it."""
+        if not where.function.is_cpp:
+            return False
+        places = set(lifted(self.transfer, site))
+
+        def stops(function: Function, one: Instruction) -> bool:
+            return Site(function, one) in places or self._ends_inside(function, one)
+
+        return self.threads.reached(where.function, where.instruction, stops, True) in places
+
+    def _ends_inside(self, function: Function, one: Instruction) -> bool:
+        """Whether a function that an instruction enters, a destructor for instance, waits for the end of threads."""
+        entered = (edge.callee for edge in self.transfer.edges(function, one)) if one[0] in CALLING else ()
+        return any(self.threads.ends(callee, each) for callee in entered for each in callee.code.instructions())
 
     def _leads_to(self, starter: Function, function: Function) -> bool:
         """Whether a few calls lead from a function that starts a thread to another one, or both are methods of a class."""

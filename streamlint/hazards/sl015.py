@@ -56,9 +56,7 @@ def _makes_blocking(streams: Streams) -> bool:
 def _beside(
     streams: Streams, judge: DefaultStream, handed: HandedStreams, function: Function, null: Event, seen: set[Site]
 ) -> Iterator[Finding]:
-    flying = [
-        event for event in streams.beside.in_flight(function, null.instruction) if event.work is not None and event.work.kind != "copy"
-    ]
+    flying = _in_flight(streams, function, null)
     for event in flying:
         assert event.choice is not None
         made = frozenset(one for one in handed.of(function, event.choice) if streams.is_blocking(one) and one.site not in seen)
@@ -79,6 +77,16 @@ def _beside(
                 streams.if_legacy(function.unit),
                 one.site.function.name,
             )
+
+
+def _in_flight(streams: Streams, function: Function, null: Event) -> list[Event]:
+    """The kernels of other streams beside work on the null stream: of this call, or else of those before it."""
+    flying = [event for event in streams.beside.in_flight(function, null.instruction) if _is_kernel(event)]
+    return flying or ([] if null.via else streams.beside.of_earlier_calls(function, null.instruction, _is_kernel))
+
+
+def _is_kernel(event: Event) -> bool:
+    return event.work is not None and event.work.kind != "copy"
 
 
 def _library(stream: LibraryObject, unit: Unit) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.containers import MUTATORS
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Instance, Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import LoopFrame, Operation
 from streamlint.hazards.churn import Churn, Churning
@@ -16,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.lifetimes import Held, made_by
-from streamlint.ordering.places import Place
+from streamlint.ordering.places import Place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 
 RULE = StreamChurn
@@ -42,9 +43,14 @@ class Streams(Churning):
             held = Held(call.function, call.instruction, made_by(self.places, call), not call.function.is_cpp)
             for churn in self.follow(held):
                 use = self._use(churn)
-                if use is not None and not any(site.function.code.name == "__init__" for site in churn.made):
+                if use is not None and not any(self._is_of_owner(churn, site.function) for site in churn.made):
                     yield call, churn, use
-                    break
+                    if made_at(churn) == len(churn.made) - 1:
+                        break
+
+    def _is_of_owner(self, churn: Churn, function: Function) -> bool:
+        """Whether a constructor makes the stream: in C++, of an object whose destructor does not end it in the same round."""
+        return function.code.name == "__init__" and not (function.is_cpp and churn.ended)
 
     def _destroyed(self, function: Function, one: Instruction) -> Iterator[int]:
         if one[0] not in (op.CALL, op.INVOKE):
@@ -103,16 +109,35 @@ class Streams(Churning):
                 continue
             if one in (site.instruction for site in churn.ended) or (one[0] == op.INVOKE and function.text(one[4]) in MUTATORS):
                 continue
-            if any(self.lifetimes.holds(held, register) for register in op.reads(one)):
+            if any(self.lifetimes.holds(held, register) or self._owns(held, register) for register in op.reads(one)):
                 return Site(function, one)
         return None
+
+    def _owns(self, held: Held, register: int) -> bool:
+        """C++: whether a register holds an object of which the stream is a part."""
+        if not held.function.is_cpp or not any(isinstance(value, Instance) for value in self.transfer.values(held.function, register)):
+            return False
+        names = self.places.names(held.function, register)
+        return any(rest_behind(name, place) is not None for name in names for place in held.places)
+
+
+def made_at(churn: Churn) -> int:
+    """Which of the instructions that make a stream is where the program does; C++: where an object is made that has one."""
+    number = len(churn.made) - 1
+    while number and churn.made[number].function.is_cpp and is_constructor(churn.made[number].function):
+        number -= 1
+    return number
 
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
+    rule, seen = RULE(), set[Site]()
     for call, churn, use in Streams(context).find():
-        made = churn.made[-1]
-        around = context.surroundings(made.function, churn.made[:-1])
+        number = made_at(churn)
+        made = churn.made[number]
+        if made in seen:
+            continue
+        seen.add(made)
+        around = context.surroundings(made.function, churn.made[:number])
         created = Operation(span_of(made), call.row.library, call.name, context=around)
         yield rule.report(created, LoopFrame(span_of(churn.head)), Operation(span_of(use)))

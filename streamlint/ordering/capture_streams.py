@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Object, Site
+from streamlint.facts.objects import External, LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Bound, Scopes
@@ -21,6 +21,7 @@ from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.device import DeviceOperation
 
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
+Places = tuple[Place, ...]
 _NULL = frozenset({"null", "default"})
 
 
@@ -55,12 +56,26 @@ class CaptureStreams(CaptureWalk):
         if is_event and source == "out" and where == "in" and self._was_recorded(sources):
             self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
             return tracked
-        if source == "unknown" and where == "in" and not any(place.root[1] == "site" for place in sources):
+        is_open = source == "unknown" or (source == "out" and is_event and state.frame.function.is_cpp)  # recorded under another name
+        if is_open and where == "in" and not any(place.root[1] == "site" for place in sources):
             return self._join(tracked, {held.place.root[2] for held in tracked if held.kind == "work"})
-        if source != "in" or where == "unknown":
-            return tracked
+        is_known = where != "unknown" or (is_event and self._is_forked(state.frame.function, operation.stream))
+        return self._behind_source(tracked, where, waiting, sources) if source == "in" and is_known else tracked
+
+    def _behind_source(self, tracked: frozenset[Tracked], where: str, waiting: Places, sources: Places) -> frozenset[Tracked]:
+        """A stream waits for an event or a stream of the capture: the captured one joins it, another one is a part of it from here on."""
         done = {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in sources}
         return self._join(tracked, done) if where == "in" and ORIGIN in waiting else tracked | _forked(waiting, done)
+
+    def _is_forked(self, function: Function, stream: Stream | None) -> bool:
+        """C++: whether a stream that waits for an event of the capture is another one than the captured: no name of that has led to it, and
+        null is at most what its name held before."""
+        if not function.is_cpp or stream is None or stream.register < 0:
+            return False
+        values = self.transfer.values(function, stream.register)
+        details = {value.detail if isinstance(value, LibraryObject) else CURRENT for value in values if not isinstance(value, Unknown)}
+        is_named = all(place.root[0] in ("parameter", "global", "register") for place in self._places(function, stream.register))
+        return is_named and CURRENT not in details and (not details or bool(details - _NULL))
 
     def _is_event(self, function: Function, operation: DeviceOperation) -> bool:
         """Whether a wait is for an event, by the values or by the name of the call."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, CppName, Elements, Memory, Object, Scalar, Site
+from streamlint.facts.objects import Constant, Elements, Memory, Object, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row, builtin
@@ -18,7 +18,7 @@ from streamlint.ordering.given import NOTHING, Callables, Given
 from streamlint.ordering.reach import Reach
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.policies import Policies
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 
@@ -334,38 +334,6 @@ class Gil:
         if call is None or not call.row.get("policy"):
             return True
         return Policies(call).waits
-
-
-class Policies:
-    """The execution policy of an algorithm: whether it runs on a device, and whether the host waits for it."""
-
-    def __init__(self, call: ModelledCall) -> None:
-        self.call = call
-        self.models = call.facts.cpp_models
-
-    @property
-    def waits(self) -> bool:
-        """Whether the host waits: not for what runs on the host, nor where the policy asks for no wait and the host is given no value."""
-        call = self.call
-        policy = self._named(call.operands[0]) if call.operands else ""
-        if self.models.constants.get(policy) == "host-policy":
-            return False
-        if any(value.space == "host" for register in call.operands for value in call.memory(register)):
-            return False
-        rows = [self.models.calls.get(f"{policy}{separator}on") for separator in (".", "::")]
-        is_quiet = any(row is not None and row.get("no_wait") for row in rows)
-        return not (is_quiet and call.row.get("writes") is None)
-
-    def _named(self, register: int) -> str:
-        """The policy by its name, before a stream or an allocator was chosen for it."""
-        function = self.call.function
-        one = function.definitions[register] if register >= 0 else None
-        while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
-            one = function.definitions[one[3]]
-        if one is None or one[0] != op.NAME:
-            return ""
-        values = self.call.values(one[2])
-        return next((value.name for value in values if isinstance(value, CppName)), function.text(one[3]))
 
 
 def _waits_for_driver(operation: DeviceOperation) -> bool:

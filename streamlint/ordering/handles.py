@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site, Unknown
+from streamlint.facts.objects import Instance, LibraryObject, Object, Site, Unknown
+from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places import Places, is_object
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 Variable = tuple[object, ...]
+LIFE = frozenset({"__init__", "__del__"})
+"""The names of constructors and destructors."""
 
 
 class Handles:
@@ -51,9 +54,31 @@ class Handles:
 
     def _made(self, function: Function, register: int) -> frozenset[Site]:
         """The calls that make what a register may hold."""
-        values = self.facts.values(function, register).values if register >= 0 else ()
+        values = self._held(function, register) if register >= 0 else ()
         handles = (value for value in values if isinstance(value, LibraryObject) and value.kind == "handle")
         return frozenset(value.site for value in handles if value.site is not None)
+
+    def _held(self, function: Function, register: int) -> Iterator[Object]:
+        """What a register holds, and what the conversions of an object give."""
+        for value in self.facts.values(function, register).values:
+            yield value
+            named = value.definition.methods if function.is_cpp and isinstance(value, Instance) else {}
+            for method in (each for name, methods in named.items() if name.startswith("operator ") for each in methods):
+                yield from (one for end in method.by_opcode[op.RETURN] if end[2] >= 0 for one in self.facts.values(method, end[2]).values)
+
+    def is_unbound(self, function: Function, register: int) -> bool:
+        """C++: whether a handle is made in view, and nothing gives it a stream."""
+        is_alone = function.is_cpp and self.is_made_in_view(function, register)
+        return is_alone and bool(self._made(function, register)) and not any(True for _ in self.bindings(function, register))
+
+    def _may_run(self, call: ModelledCall) -> bool:
+        """Whether the program may run a call: not in a method that nothing calls, of a class whose other methods other code calls."""
+        function = call.function
+        owner = function.method.owner if function.is_cpp and function.method is not None else None
+        if owner is None or function.code.name in LIFE or self.facts.call_places(function):
+            return True
+        others = (method for name, methods in owner.methods.items() if name not in LIFE for method in methods if method is not function)
+        return not any(caller.owner is not owner for method in others for caller, _ in self.facts.call_places(method))
 
     def _variable(self, function: Function, register: int) -> Variable | None:
         """A handle by its variable: the class and the member, or the function and the local name."""
@@ -76,7 +101,7 @@ class Handles:
     @cached_property
     def _binds(self) -> list[ModelledCall]:
         """The calls that give handles a stream."""
-        return list(self.transfer.sites(frozenset({"bind_stream"})))
+        return [call for call in self.transfer.sites(frozenset({"bind_stream"})) if self._may_run(call)]
 
     @cached_property
     def _variables(self) -> list[Variable | None]:

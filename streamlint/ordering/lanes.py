@@ -294,7 +294,10 @@ class Lanes:
             if given is None or given < 0:
                 break
             at, register, inner = inner.call, given, inner.caller
-        return self._bound(self.handles.elsewhere(inner.function, register), inner, stream, depth)
+        bound_elsewhere = self.handles.elsewhere(inner.function, register)
+        if bound_elsewhere is None and self.handles.is_unbound(inner.function, register):
+            return self.of(inner, at, Stream(NULL, library=stream.library), depth)
+        return self._bound(bound_elsewhere, inner, stream, depth)
 
     def _bound(self, found: Bound | None, frame: Frame, stream: Stream, depth: int) -> Lane:
         """A stream that another function has named."""

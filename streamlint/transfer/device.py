@@ -14,6 +14,7 @@ from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, 
 from streamlint.transfer.language import is_told_by_host
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
+from streamlint.transfer.policies import Policies
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.indices import is_mask, parts_of
 from streamlint.waits.operands import operand_of
@@ -219,7 +220,10 @@ class DeviceOperations:
 
     def _launched(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         kind = "graph" if call.row.get("graph") else WORK
-        yield DeviceOperation(kind, call.name, call.row.library, call.stream(), waits=call.waits_for_result(), call=call)
+        policy = Policies(call) if call.row.get("policy") else None
+        waits = call.waits_for_result() and (policy is None or policy.waits)
+        stream = call.stream() if policy is None else policy.stream
+        yield DeviceOperation(kind, call.name, call.row.library, stream, waits=waits, call=call)
 
     def _computed(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         if call.row.get("host"):
