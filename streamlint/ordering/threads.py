@@ -154,17 +154,17 @@ class Threads:
         facts, name = self.transfer.facts, last_name(function, one)
         held = self.transfer.values(function, one[3]) if one[0] == op.INVOKE and not function.is_cpp else ()
         made = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
-        kinds = {str(row.get("type", "")) for place in made for row in facts.rows(*place)}
+        kinds = {str(row.get("type", "")) for home, at in made if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
         return [row for kind in kinds if (row := facts.models.method(kind, name)) is not None]
 
     def _leads_to_end(self, function: Function, one: Instruction) -> bool:
         """Whether a call of the program's own leads to where somebody waits for the end of threads."""
-        made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 else None
-        call = made if made is not None else one  # what is behind the pause of a generator, or in the end of a scope
-        if call[0] not in (op.CALL, op.INVOKE) and one[0] != op.EXIT:
-            return False
-        edges = [edge for each in dict.fromkeys((one, call)) for edge in self.transfer.edges(function, each)]
+        is_scope = one[0] == op.EXIT and not function.is_cpp  # the end of one leads behind the pause of a generator, or to a method
+        call = function.definitions[one[3]] if is_scope and one[3] >= 0 else one
+        edges = self.transfer.edges(function, call) if call is not None and call[0] in (op.CALL, op.INVOKE) else ()
         entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_handed)]
+        owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)] if is_scope else []
+        entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
         return any(self._has_end(each) for each in (self.closure(entered) if entered else ()))
 
     def _has_end(self, function: Function) -> bool:
