@@ -57,6 +57,7 @@ class _Search:
         self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
+        self._above: dict[Function, frozenset[Function]] = {}
         self._leading: dict[Function, frozenset[Site]] = {}
 
     def is_seldom(self, site: Site) -> bool:
@@ -203,6 +204,10 @@ class _Search:
             own = Site(site.function, next(site.function.code.instructions()))
             self._leading[site.function] = frozenset(place for place in lifted(self.transfer, own) if place != own)
         leading = self._leading[site.function]
+        if where.function not in self._above:
+            self._above[where.function] = frozenset(place.function for place in lifted(self.transfer, where))
+        if self._above[where.function].isdisjoint({site.function, *(place.function for place in leading)}):
+            return False
         found = self.threads.reached(
             where.function, where.instruction, lambda function, one: Site(function, one) in leading or one is site.instruction, True
         )

@@ -44,6 +44,7 @@ class Threads:
         self.transfer = transfer
         self.guards = guards
         self._ends: dict[Function, bool] = {}
+        self._ends_below: dict[Function, bool] = {}
 
     @cached_property
     def started(self) -> list[Started]:
@@ -165,7 +166,12 @@ class Threads:
         entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_handed)]
         owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)] if is_scope else []
         entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
-        return any(self._has_end(each) for each in (self.closure(entered) if entered else ()))
+        return any(map(self._has_end_below, entered))
+
+    def _has_end_below(self, function: Function) -> bool:
+        if function not in self._ends_below:
+            self._ends_below[function] = any(map(self._has_end, self.closure([function])))
+        return self._ends_below[function]
 
     def _has_end(self, function: Function) -> bool:
         if function not in self._ends:
