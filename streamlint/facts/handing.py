@@ -50,7 +50,8 @@ class Handing:
             key = (function, one)
             if key not in self._threads:
                 made = one if one[0] == op.CALL else uncopied(function, one[3]) if self._starts(function, one) else one
-                self._threads[key] = self._of_thread(function, made) if made is not None else None
+                found = self._of_thread(function, made) if made is not None else None
+                self._threads[key] = self._unfolded(function, found) if found is not None else None
             if (found := self._threads[key]) is not None:
                 return found
         if function.invokes(one, "hooks-leaf"):
@@ -115,7 +116,11 @@ class Handing:
         return any(isinstance(value, PartialObject) for value in self.facts.values(function, register).values)
 
     def _prepared(self, function: Function, one: Instruction) -> Called | None:
-        found = Called(one[3], list(_given(function, one)))
+        found = self._unfolded(function, Called(one[3], list(_given(function, one))))
+        return found if found.callee != one[3] else None
+
+    def _unfolded(self, function: Function, found: Called) -> Called:
+        """What is called, with all arguments, where a partial object is called that the function shows, or several in one another."""
         for _ in range(_DEEPEST):
             made = made_by(function, found.callee)
             if made is None or not self._is_partial(function, found.callee):
@@ -125,7 +130,7 @@ class Handing:
             before = [each for each in first[1:] if each[0] in (None, LIST)]
             behind = [each for each in first[1:] if each[0] not in (None, LIST) and each[0] not in named]
             found = Called(first[0][1], [*before, *found.given, *behind])
-        return found if found.callee != one[3] else None
+        return found
 
     # --- threads
 

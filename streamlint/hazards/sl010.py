@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Memory
 from streamlint.hazards.context import Context, span_of
@@ -22,6 +22,7 @@ from streamlint.transfer.host_copies import HostCopies
 from streamlint.transfer.lifting import HIGHEST, lifted
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
+from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
@@ -57,7 +58,8 @@ class _Search:
         self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
-        self._below: dict[Function, set[Function]] = {}
+        self._above: dict[Function, frozenset[Function]] = {}
+        self._leading: dict[Function, frozenset[Site]] = {}
 
     def is_seldom(self, site: Site) -> bool:
         """Whether the loops of the program come to a copy in some rounds alone, and work on without it."""
@@ -122,10 +124,7 @@ class _Search:
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register holds memory that is on a CUDA device for sure: of no way it is on the host."""
-        origins = list(self.origins.of(function, register))
-        if any(origin.space == "host" for origin in origins):
-            return False
-        return any(origin.space == "device" and origin.evidence != "asked" for origin in origins)
+        return _is_there(self.origins.of(function, register))
 
     # --- the work beside it
 
@@ -193,48 +192,34 @@ class _Search:
         """What a thread does that was started before the copy, and that nobody has waited for."""
         if started.awaited or self.work_of(started.body) is None:
             return None
-        where, function = started.site, site.function
-        if where.function is function:
-            is_behind = self._comes_behind(where, site)
-        elif self._is_over(site):
-            return None
-        else:
-            is_behind = self._leads_to(where.function, function) and (
-                self._is_started_by_constructor(where.function, function)
-                or any(self._comes_behind(where, place) for place in lifted(self.transfer, site) if place.function is where.function)
-            )
-            is_behind = is_behind or self._comes_behind_callers(where, site)
-        return self.work_of(started.body) if is_behind else None
+        for where in self.threads.begun(started):
+            if where.function is not site.function and self._is_over(site):
+                continue
+            if self._is_started_by_constructor(where.function, site.function) or self._is_reached(where, site):
+                return self.work_of(started.body)
+        return None
 
-    def _comes_behind_callers(self, where: Site, site: Site) -> bool:
-        """C++: whether callers of a function that starts a thread come to the copy, before an object or a call of theirs joins it."""
-        if not where.function.is_cpp:
+    def _is_reached(self, where: Site, site: Site) -> bool:
+        """Whether a place, or a call that leads to it, is reached behind another one, in that one's function or in what calls that."""
+        if site.function not in self._leading:
+            own = Site(site.function, next(site.function.code.instructions()))
+            self._leading[site.function] = frozenset(place for place in lifted(self.transfer, own) if place != own)
+        leading = self._leading[site.function]
+        if where.function not in self._above:
+            self._above[where.function] = frozenset(place.function for place in lifted(self.transfer, where))
+        if self._above[where.function].isdisjoint({site.function, *(place.function for place in leading)}):
             return False
-        places = set(lifted(self.transfer, site))
 
         def stops(function: Function, one: Instruction) -> bool:
-            return Site(function, one) in places or self._ends_inside(function, one)
+            return one is site.instruction or Site(function, one) in leading or (function.is_cpp and self._ends_inside(function, one))
 
-        return self.threads.reached(where.function, where.instruction, stops, True) in places
+        found = self.threads.reached(where.function, where.instruction, stops, True)
+        return found is not None and (found.instruction is site.instruction or found in leading)
 
     def _ends_inside(self, function: Function, one: Instruction) -> bool:
         """Whether a function that an instruction enters, a destructor for instance, waits for the end of threads."""
         entered = (edge.callee for edge in self.transfer.edges(function, one)) if one[0] in CALLING else ()
         return any(self.threads.ends(callee, each) for callee in entered for each in callee.code.instructions())
-
-    def _leads_to(self, starter: Function, function: Function) -> bool:
-        """Whether a few calls lead from a function that starts a thread to another one, or both are methods of a class."""
-        if starter.owner is not None and function.method is not None and function.method.owner is starter.owner:
-            return True
-        found = self._below.get(starter)
-        if found is None:
-            level = [starter]
-            found = self._below[starter] = {starter}
-            for _ in range(HIGHEST):
-                edges = [edge for one in level for edge in self.transfer.graph.calls(one).edges if edge.is_followed and not edge.is_handed]
-                level = list(dict.fromkeys(edge.callee for edge in edges if edge.callee not in found))
-                found.update(level)
-        return function in found
 
     def _is_started_by_constructor(self, starter: Function, function: Function) -> bool:
         owner = starter.owner
@@ -296,7 +281,18 @@ class _Search:
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
         if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
             return any(self.is_on_device(function, register) for register in operands_of(function, one))
-        return False
+        return self._is_of_module(function, one)
+
+    def _is_of_module(self, function: Function, one: Instruction) -> bool:
+        """Whether what is called was moved to a device: of what lies there, one may call modules alone."""
+        if function.is_cpp or one[0] not in (op.CALL, op.INVOKE):
+            return False
+        places = [(function, one[3])]
+        if one[0] == op.INVOKE:
+            owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)]
+            stores = (store for owner in owners for store in self.transfer.facts.hierarchy.stores(owner, function.text(one[4])))
+            places = [(store.function, store.value) for store in stores if store.value >= 0]
+        return any(_is_there(self.origins.of_parts(*place)) for place in places)
 
     def _is_moved(self, call: ModelledCall) -> bool:
         for copied in self.transfer.of(call.function, call.instruction):
@@ -322,6 +318,12 @@ class _Search:
             host_memory=Memory.PAGEABLE,
         )
         return RULE().report(operation, trail)
+
+
+def _is_there(origins: list[Origin]) -> bool:
+    """Whether memory is on a device for sure."""
+    spaces = {origin.space for origin in origins}
+    return "host" not in spaces and any(origin.space == "device" and origin.evidence != "asked" for origin in origins)
 
 
 def _is_constructor(function: Function) -> bool:

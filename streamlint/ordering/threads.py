@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, Instance, LibraryObject, Site
+from streamlint.facts.objects import Constant, Container, DeviceValue, FunctionObject, Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -33,6 +33,7 @@ class Started(NamedTuple):
 
     @property
     def site(self) -> Site:
+        """Where they are started, or the object was made that is."""
         return Site(self.call.function, self.call.instruction)
 
 
@@ -42,11 +43,28 @@ class Threads:
     def __init__(self, transfer: Transfer, guards: Guards) -> None:
         self.transfer = transfer
         self.guards = guards
+        self._ends: dict[Function, bool] = {}
+        self._ends_below: dict[Function, bool] = {}
 
     @cached_property
     def started(self) -> list[Started]:
         """All that start threads."""
         return list(self._started())
+
+    def begun(self, started: Started) -> list[Site]:
+        """Where threads begin to run: the calls that start the object which was made for them, or the call itself."""
+        return self._begun.get(started.site) or [started.site]
+
+    @cached_property
+    def _begun(self) -> dict[Site, list[Site]]:
+        found: dict[Site, list[Site]] = {}
+        for call in self.transfer.sites(frozenset({"start"})):
+            site = Site(call.function, call.instruction)
+            node = self.transfer.facts.values(call.function, call.receiver) if call.receiver is not None else None
+            for value in node.values if node is not None else ():
+                for made in list(node.trace(value))[-1:] if node is not None and isinstance(value, LibraryObject) else ():
+                    found.setdefault(made, []).append(site)
+        return found
 
     def _started(self) -> Iterator[Started]:
         for call in self.transfer.sites(frozenset({"thread", "start"})):
@@ -129,7 +147,37 @@ class Threads:
             return any(isinstance(value, LibraryObject) and ("Executor" in value.type or "Pool" in value.type) for value in held)
         if one[0] not in (op.CALL, op.INVOKE) or last_name(function, one) not in self._ending:
             return False
-        return any(call.row.effect == "block" and _is_end(call.row) for call in self.transfer.modelled(function, one))
+        rows = [call.row for call in self.transfer.modelled(function, one)]
+        return any(row.effect == "block" and _is_end(row) for row in rows or self._of_container(function, one))
+
+    def _of_container(self, function: Function, one: Instruction) -> list[Row]:
+        """The rows of a method of what the program facts know as a container: a queue's, by what made it."""
+        facts, name = self.transfer.facts, last_name(function, one)
+        held = self.transfer.values(function, one[3]) if one[0] == op.INVOKE and not function.is_cpp else ()
+        made = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
+        kinds = {str(row.get("type", "")) for home, at in made if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
+        return [row for kind in kinds if (row := facts.models.method(kind, name)) is not None]
+
+    def _leads_to_end(self, function: Function, one: Instruction) -> bool:
+        """Whether a call of the program's own leads to where somebody waits for the end of threads."""
+        is_scope = one[0] == op.EXIT and not function.is_cpp  # the end of one leads behind the pause of a generator, or to a method
+        call = function.definitions[one[3]] if is_scope and one[3] >= 0 else one
+        edges = self.transfer.edges(function, call) if call is not None and call[0] in (op.CALL, op.INVOKE) else ()
+        entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_handed)]
+        owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)] if is_scope else []
+        entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
+        return any(map(self._has_end_below, entered))
+
+    def _has_end_below(self, function: Function) -> bool:
+        if function not in self._ends_below:
+            self._ends_below[function] = any(map(self._has_end, self.closure([function])))
+        return self._ends_below[function]
+
+    def _has_end(self, function: Function) -> bool:
+        if function not in self._ends:
+            calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT) for one in function.by_opcode[opcode])
+            self._ends[function] = any(self.ends(function, one) for one in calls)
+        return self._ends[function]
 
     @cached_property
     def _ending(self) -> frozenset[str]:
@@ -147,10 +195,10 @@ class Threads:
             for each in blocks[block][begin:]:
                 if judge(function, each):
                     return Site(function, each)
-                if self.ends(function, each):
+                if self.ends(function, each) or self._leads_to_end(function, each):
                     ended = True
                     break
-                returns |= each[0] == op.RETURN
+                returns |= each[0] in (op.RETURN, op.YIELD)
             if not ended:
                 waiting += [(after, 0) for after in graph.successors[block] if after not in seen]
                 seen.update(graph.successors[block])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
@@ -56,10 +57,31 @@ class Made(Kept):
 
     def _with_module(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         """Memory of a module that is moved."""
-        if way.is_viewed and call.row.get("to") == "device":
+        if way.is_viewed and self._is_to_device(call):
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "literal", way.passed, way.views, "moved")
         else:
             yield from self.kept(way)
+
+    def moved_in_place(self, way: Way) -> Origin | None:
+        """Memory of a module that its function moves to a device, and goes on with: what the call gives is dropped."""
+        function, register = way.known.function, way.known.register
+        if not way.is_viewed or function.is_cpp or register < 0:
+            return None
+        uses = (use for use in function.uses[register] if use[0] == op.INVOKE and use[3] == register and not function.uses[use[2]])
+        moves = [use for use in uses if function.text(use[4]) in self._moving]
+        calls = [call for use in moves for call in self.calls(way.known, use)]
+        if not calls or not all(self._is_to_device(call) for call in calls):
+            return None
+        return Origin(way.known, "device", "unknown", "torch.Tensor", "literal", way.passed, way.views, "moved")
+
+    @cached_property
+    def _moving(self) -> frozenset[str]:
+        return self.transfer.names({"module_to"})
+
+    def _is_to_device(self, call: ModelledCall) -> bool:
+        """Whether a call moves memory to a device that it says."""
+        to = call.row.get("to")
+        return to == "device" or (to == "argument" and set(call.device_spaces()) == {"device"})
 
     def _pinned(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         yield Origin(way.known, "host", "pinned", str(call.row.get("type", "")), "none", way.passed, way.views, "pinned")

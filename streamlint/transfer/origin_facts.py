@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Container, Instance, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import Container, Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -20,7 +20,7 @@ from streamlint.transfer.origin_objects import Makers
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.entered import Context
 
-_MAKING = frozenset({"factory", "transfer", "compute", "pin", "same"})
+_MAKING = frozenset({"factory", "module_to", "transfer", "compute", "pin", "same"})
 _PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})
 _ASKED, _FOLLOWED = "asked", "followed"
 
@@ -226,7 +226,7 @@ class Kept(Base):
             yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
             return
         for value in list(node.values):
-            for site in node.trace(value) if isinstance(value, Unknown) else ():
+            for site in node.trace(value) if _is_open(value, way.is_viewed) else ():
                 one = site.instruction
                 if one[0] == op.PARAM and site.function is not known.function and not site.function.is_cpp:
                     found = self.walk(way._replace(known=Known(site.function, one[2], ())))
@@ -348,6 +348,11 @@ class Kept(Base):
         if owner is None or "torch.nn.Module" not in self.facts.hierarchy.libraries(owner):
             return False
         return any(use[0] == op.SET_ATTR and use[4] == one[2] for use in function.uses[one[2]])
+
+
+def _is_open(value: Object, is_viewed: bool) -> bool:
+    """Whether a value tells nothing of the memory that is asked for: one that is not known, or a module of which a part is taken."""
+    return isinstance(value, Unknown) or (is_viewed and isinstance(value, LibraryObject) and value.kind == "module")
 
 
 def _puts(function: Function, use: Instruction, register: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import uncast
@@ -26,7 +27,7 @@ class Parts(Made):
         """An element of a container, or a part of a tensor."""
         known, base = way.known, one[3]
         is_memory = self.holds_memory(known, base)
-        members = self._members(way, one)
+        members = self._members(way, one) or self._of_module(way, one)
         if members:
             for member in members:
                 yield from self.walk(member)
@@ -55,6 +56,23 @@ class Parts(Made):
             return [way._replace(known=returned) for returned in self.returned(known, one)]
         key = known.function.constant(one[4]) if one[0] == op.ITEM else None
         return (self._entries(way.at(base), key) if isinstance(key, str) else None) or []
+
+    def _of_module(self, way: Way, one: Instruction) -> list[Way]:
+        """Of a loop over the tensors of a module, by their names or without: the way to the module."""
+        function = way.known.function
+        is_named = one[0] == op.UNPACK and one[4:] == (1, 2, op.NONE)
+        taken = function.definitions[one[3]] if is_named and one[3] >= 0 else one
+        begun = function.definitions[taken[3]] if taken is not None and taken[0] == op.NEXT else None
+        made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
+        if begun is None or made is None or made[0] != op.INVOKE or function.text(made[4]) not in self._listing:
+            return []
+        parts = {call.row.get("part") for call in self.calls(way.known._replace(register=begun[3]), made)}
+        return [self.viewed(way, one).at(made[3])] if ("named" if is_named else "members") in parts else []
+
+    @cached_property
+    def _listing(self) -> frozenset[str]:
+        """The last names of what gives the tensors of a module."""
+        return self.transfer.names({"view"}, lambda row: row.get("part") in ("named", "members"))
 
     def _part_of_memory(self, way: Way, one: Instruction) -> Iterator[Origin]:
         known, base = way.known, one[3]

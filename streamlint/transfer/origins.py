@@ -75,6 +75,13 @@ class Origins(Parts):
             self._heavy.add((function, register))
         return found
 
+    def of_parts(self, function: Function, register: int) -> list[Origin]:
+        """The origins of what an object holds that may be a module: of its tensors."""
+        kept, self._seen, self._spent = self._seen, set(), 0
+        found = list(dict.fromkeys(self.walk(Way(Known(function, register, ()), is_viewed=True))))
+        self._seen = kept
+        return found
+
     def is_asked(self, known: Known, operands: Iterable[int]) -> bool:
         return any(known._replace(register=each) in self._active for each in operands)
 
@@ -93,6 +100,9 @@ class Origins(Parts):
         self._spent += 1
         one = self.contexts.definition(known)
         if one is None:
+            return
+        if (moved := self.moved_in_place(way)) is not None:
+            yield moved
             return
         said = self.facts.declarations.of_register(known.function, known.register) if self.facts.program.declares else None
         yield from self._found(way, one) if said is None else as_declared(said, self._found(way, one), way)
@@ -121,9 +131,21 @@ class Origins(Parts):
         fields = [(each, field) for each in ends if (field := self.batches.field(each.known, name)) is not None]
         for batch, field in fields:
             yield from self._of_batch(batch, field)
-        if not fields:
+        beside = [] if fields else self._of_gradient(way, one)
+        yield from beside
+        if not fields and not beside:
             found = self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
             yield from self._left(found, any(self.batches.is_pinned(each.known, name) for each in ends))
+
+    def _of_gradient(self, way: Way, one: Instruction) -> list[Origin]:
+        """Memory of its own that is where its object is, on a device (``x.grad``)."""
+        known, name = way.known, way.known.function.text(one[4])
+        row = self.facts.models.member("torch.Tensor", name)
+        if row is None or row.effect != "factory" or row.get("space") != "like" or self.is_asked(known, one[3:4]):
+            return []
+        found = self.of(known.function, one[3], known.context)
+        is_there = bool(found) and all(origin.space == "device" and origin.type == "torch.Tensor" for origin in found)
+        return [Origin(known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")] if is_there else []
 
     def _operation(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """What an operator gives: new memory, but for a pointer that C++ adds to."""
