@@ -81,13 +81,13 @@ class PassingNull(Walk):
         return self._null_register(frame, stream.register, here) if stream.register >= 0 else None
 
     def _null_register(self, frame: Frame, register: int, here: Site) -> Site | None:
+        found = [self._null_source(frame, each, here) for each in _sources(frame.function, register)]
+        chosen = [site for site in found if site is not None]
+        return next((site for site in chosen if site != here), here) if chosen and len(chosen) == len(found) else None
+
+    def _null_source(self, frame: Frame, register: int, here: Site) -> Site | None:
         function = frame.function
-        register = behind_copies(function, register)
         made = function.definitions[register] if register >= 0 else None
-        if made is not None and made[0] == op.PHI:
-            found = [self._null_register(frame, each, here) for each in made[3:]]
-            chosen = [site for site in found if site is not None]
-            return next((site for site in chosen if site != here), here) if len(chosen) == len(found) else None
         if made is None or made[0] != op.PARAM or frame.caller is None or frame.call is None:
             is_there = made is not None and made[0] != op.PARAM and self._is_null(function, register)
             return here if is_there else None
@@ -105,6 +105,21 @@ class PassingNull(Walk):
         """Whether a parameter is the null stream where a call leaves it out."""
         place = function.default_place(index)
         return default_is_null(function, index) or (place is not None and self._is_null(*place))
+
+
+def _sources(function: Function, register: int) -> list[int]:
+    """The registers that one may have its value from, behind copies and joins."""
+    waiting, found = [behind_copies(function, register)], list[int]()
+    seen = set(waiting)
+    for each in waiting:
+        made = function.definitions[each] if each >= 0 else None
+        if made is None or made[0] != op.PHI:
+            found.append(each)
+            continue
+        fresh = dict.fromkeys(behind_copies(function, one) for one in made[3:])
+        waiting += [one for one in fresh if one not in seen]
+        seen.update(fresh)
+    return found
 
 
 def _joined(state: State, answer: Answer, more: frozenset[Tracked]) -> Answer:

@@ -43,7 +43,7 @@ EXCEPTIONS = {
     "checks/sl004_cuda_call_in_host_callback.py:CudaCallInHostCallback._what": WORDS,
     "facts/bindings.py:_TYPES": SAME,
     "transfer/origins.py:Origins._is_inside": "two types that have rows, for what is known by the name of a method alone",
-    **dict.fromkeys(("facts/containers.py:MUTATORS", "facts/cpp_library.py:PUT", "facts/language.py:Language._container_method"), PLACES),
+    **dict.fromkeys(("facts/containers.py:MUTATORS", "facts/brace_lists.py:PUT", "facts/language.py:Language._container_method"), PLACES),
     **dict.fromkeys(("facts/cpp_templates.py:_FUNDAMENTAL", "ir/cpp.py:PLAIN", "transfer/work.py:_NUMBERS"), LANGUAGE),
     **dict.fromkeys(("transfer/cpp_sizes.py:WIDTHS", "transfer/cpp_sizes.py:WHOLE"), LANGUAGE),
     **dict.fromkeys(("facts/declared.py:_SCALARS", "facts/declared.py:_ITERABLES", "facts/declared.py:_MAPPINGS"), LANGUAGE),
