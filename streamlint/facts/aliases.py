@@ -17,7 +17,7 @@ MOST_PLACES = 400
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.ENTER, op.ITER, op.AWAIT})
 _TAKEN_OUT = frozenset({op.NEXT, op.ITEM, op.UNPACK})
 _DEEPEST = 2
-"""Containers around one another that are told apart."""
+"""Containers around one another that are distinguished."""
 Place = tuple[Function, int]
 Keys = tuple["str | int | None", ...]
 """The value is this element of what a place holds, of the innermost container last; None for any element."""
@@ -32,7 +32,7 @@ class Aliases:
         self._by_path: dict[Unit, dict[str, list[Place]]] = {}
 
     def uses(self, function: Function, register: int, members: frozenset[str]) -> bool:
-        """Whether one of these members is used of the value that a register holds, wherever it is handed to."""
+        """Whether one of these members is used of the value that a register holds, wherever it is passed to."""
         seen: set[tuple[Function, int, Keys]] = set()
         names: set[tuple[int, str, Keys]] = set()
         waiting: list[tuple[Function, int, Keys]] = [(function, register, ())]
@@ -77,7 +77,7 @@ class Aliases:
             if use[0] in _PASSED_ON and (use[0] == op.PHI or use[3] == register):
                 yield function, use[2]
             elif use[0] in (op.CALL, op.INVOKE):
-                yield from self._handed(function, register, use)
+                yield from self._parameters_for(function, register, use)
 
     def given(self, function: Function, index: int) -> Iterator[Place]:
         """What callers hand over for a parameter."""
@@ -86,7 +86,7 @@ class Aliases:
                 register = given_for(caller, call, function, index)
                 yield from ((caller, register),) if register is not None else ()
 
-    def _handed(self, function: Function, register: int, call: Instruction) -> Iterator[Place]:
+    def _parameters_for(self, function: Function, register: int, call: Instruction) -> Iterator[Place]:
         """The parameters that a call hands a register over for."""
         for callee in self.facts.callee_functions(function, call):
             for one in callee.by_opcode[op.PARAM]:

@@ -1,4 +1,4 @@
-"""Whether callers out of view may use a file: none do where entry points of the program lead to its folder and it is not packaged."""
+"""Whether unknown callers may use a file: none do where entry points of the program lead to its folder and it is not packaged."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _ASKING = frozenset({"__iter__", "__next__", "__getattr__", "__setattr__"})
 
 
 MOST_NAMES = 12
-"""Names of functions that one instruction may enter: behind that what it calls is as good as not known, and nothing is told from it."""
+"""Names of functions that one instruction may enter: behind that what it calls is as good as not known, and nothing follows from it."""
 
 
 class Edge(NamedTuple):
@@ -59,7 +59,7 @@ class Edge(NamedTuple):
     callee: Function
     is_elsewhere: bool = False
     is_guess: bool = False
-    is_handed: bool = False
+    is_higher_order: bool = False
     is_joined: bool = False
 
     @property
@@ -279,8 +279,8 @@ class CallGraph:
         waiting = list(found)
         while waiting:
             self.prepare(waiting)
-            met = [edge.callee for one in waiting for edge in self.all_calls(one).edges]
-            waiting = [one for one in dict.fromkeys(met) if one not in found]
+            reached = [edge.callee for one in waiting for edge in self.all_calls(one).edges]
+            waiting = [one for one in dict.fromkeys(reached) if one not in found]
             found.update(dict.fromkeys(waiting))
         return list(found)
 
@@ -305,12 +305,12 @@ class CallGraph:
             values = self.called(function, one).values
             libraries = self._by_values(function, one, values, found)
             elsewhere = any(map(_runs_elsewhere, libraries))
-            handed = dict.fromkeys(_runs_elsewhere(call) for call in libraries if self._may_run(call))
+            deferred = dict.fromkeys(_runs_elsewhere(call) for call in libraries if self._may_run(call))
             is_unknown = any(isinstance(value, Unknown) and value.reason == "external" for value in values)
             if is_unknown and not any(True for _ in self.facts.functions_in(values)):  # one in view shows what becomes of what it is given
-                handed[False] = None
-            for has_run in handed:
-                found.enter(self._handed_over(function, one, has_run))
+                deferred[False] = None
+            for has_run in deferred:
+                found.enter(self._higher_order_calls(function, one, has_run))
             started = dict.fromkeys(self.joining.started(function, libraries))
             is_joined = (elsewhere or bool(started)) and self.joining.is_joined(function, one)
             found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
@@ -351,14 +351,14 @@ class CallGraph:
                 is_module = isinstance(value, LibraryObject) and value.kind == "module"
                 yield LibraryCall(one, self.facts.models.calls.get(name) if is_module else None, name, value)
 
-    def _handed_over(self, function: Function, one: Instruction, elsewhere: bool) -> Iterable[Edge]:
-        """The functions of the program that code out of view is given: it runs them, or has them run."""
+    def _higher_order_calls(self, function: Function, one: Instruction, elsewhere: bool) -> Iterable[Edge]:
+        """The functions of the program that unknown code is given: it runs them, or has them run."""
         nodes = [self.facts.register(self.facts.base(function), register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         given = dict.fromkeys(value.function for node in nodes for value in self.facts.functions_in(node.values))
         entered = self.facts.enters(function, one) if given else given
         for callee in given:
             if callee not in entered:
-                yield Edge(one, callee, elsewhere, is_handed=True)
+                yield Edge(one, callee, elsewhere, is_higher_order=True)
 
     def ended(self, function: Function, one: Instruction) -> list[Function]:
         """The methods that the end of a scope runs: of a context manager, or of an object of C++ or Python that dies."""

@@ -248,7 +248,7 @@ class Callers(Calls):
             tracker.follow(function, register, depth)
             tracker.run()
             found = self._changes[key] = list(tracker.changes)
-            for caller, one in tracker.calls:  # it is handed over: the functions that are given it may change it
+            for caller, one in tracker.calls:  # it is passed: the functions that are given it may change it
                 self.solver.demand(self.register(self.base(caller), one[2]))
         return found
 
@@ -262,7 +262,7 @@ class Callers(Calls):
         return name.startswith("_") and not name.endswith("__")
 
     def is_given_away(self, function: Function) -> bool:
-        """Whether a nested function leaves the one that makes it, so that code out of view may call it."""
+        """Whether a nested function leaves the one that makes it, so that unknown code may call it."""
         home = function.parent
         if home is None or home.code.kind == "module" or function.owner is not None:
             return False

@@ -35,10 +35,10 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
 
 PLAIN = (Constant, Scalar, Unknown)
-"""Objects that are not told apart by the call that returns them."""
+"""Objects that are not distinguished by the call that returns them."""
 
 MOST_APART = 60
-"""A function that is called from more places stands for all of its calls; one to which more chains of calls lead is told apart by
+"""A function that is called from more places stands for all of its calls; one to which more chains of calls lead is distinguished by
 fewer calls behind one another."""
 
 
@@ -141,7 +141,7 @@ class Calls(Parameters):
         return found
 
     def hand_over(self, callee: Object, arguments: Arguments, is_all: bool) -> None:
-        """A library is handed what it may call, with these arguments: of a partial object those that it was given, others may follow."""
+        """A library is passed what it may call, with these arguments: of a partial object those that it was given, others may follow."""
         while isinstance(callee, PartialObject):
             arguments = self._joined(callee.arguments, arguments)
             callee = callee.callee
@@ -224,7 +224,7 @@ class Calls(Parameters):
             if isinstance(value, PLAIN):
                 self.solver.add(target, value, shared, arguments.site)
             else:
-                self._told_apart(called, receiver, arguments, shared, target)
+                self._by_itself(called, receiver, arguments, shared, target)
 
         self.solver.when(shared, arrived)
 
@@ -238,7 +238,7 @@ class Calls(Parameters):
             found = self._backs[function] = bool(backs) and same and not _is_rebound(function)
         return found
 
-    def _told_apart(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, shared: Node, target: Node) -> None:
+    def _by_itself(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, shared: Node, target: Node) -> None:
         """A call is looked at by itself; if too many of the function are, all of them give what all calls together do."""
         frames = self._apart.setdefault(called.function, {})
         if len(frames) <= MOST_APART:
@@ -276,7 +276,7 @@ class Calls(Parameters):
         return self.arguments(home, arguments.site.instruction)
 
     def _deepest(self, function: Function) -> int:
-        """How many calls behind one another a function is told apart by: as many as make no more than `MOST_APART` chains of calls."""
+        """How many calls behind one another a function is distinguished by: as many as make no more than `MOST_APART` chains of calls."""
         found = self._depths.get(function)
         if found is None:
             found = DEEPEST_CPP if function.is_cpp else DEEPEST

@@ -88,9 +88,9 @@ class Conditions(FirstTimes):
         compared = self.function.by_opcode[op.COMPARE]
         texts = frozenset(found[0] for one in compared if (found := comparison(self.function, one)) is not None)
         optional = frozenset(index for one in compared if (index := asked_none(self.function, one)) is not None)
-        return Wanted(frozenset(truths), texts, optional.union(self._handed_on()))
+        return Wanted(frozenset(truths), texts, optional.union(self._forwarded_defaults()))
 
-    def _handed_on(self) -> Iterator[int]:
+    def _forwarded_defaults(self) -> Iterator[int]:
         """The parameters that are None by default, and that the function hands to others."""
         function = self.function
         for one in function.by_opcode[op.PARAM]:
@@ -121,7 +121,7 @@ class Conditions(FirstTimes):
         yield from self._by_form(register, block, taken, other, by_values=True)
         one = self._definition(register)
         if one is not None and (one[0] in (op.CALL, op.INVOKE) or (one[0] == op.ATTR and self._is_switched_on_rarely(one))):
-            yield from self._told(one, taken, other)
+            yield from self._known_of(one, taken, other)
         values = self._values(register) if one is not None else []
         if values and all(isinstance(value, Constant) for value in values):
             truths = {bool(value.value) for value in values if isinstance(value, Constant)}
@@ -284,7 +284,7 @@ class Conditions(FirstTimes):
 
     # --- what other functions tell
 
-    def _told(self, one: Instruction, taken: int, other: int) -> Iterator[tuple[str, int]]:
+    def _known_of(self, one: Instruction, taken: int, other: int) -> Iterator[tuple[str, int]]:
         """What is known of a switch that is rarely on, and of what a function of the program returns."""
         if one[0] == op.ATTR:
             yield "on in one of several rounds", taken

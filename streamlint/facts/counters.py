@@ -75,12 +75,12 @@ def _is_raised(function: Function, value: int, register: int, depth: int = _DEEP
         return any(_is_raised(function, part, register, depth - 1) for part in one[3:] if part != value)
     if one[0] not in (op.BINARY, op.INPLACE) or function.text(one[3]).rstrip("=") != "+":
         return False
-    sides = [handed(function, part) for part in one[4:6]]
+    sides = [before_calls(function, part) for part in one[4:6]]
     return register in sides and any(isinstance(function.constant(part), int) for part in sides)
 
 
-def handed(function: Function, register: int) -> int:
-    """C++: the register of a variable before it was handed to calls, which might be given a reference to it."""
+def before_calls(function: Function, register: int) -> int:
+    """C++: the register of a variable before it was passed to calls, which might be given a reference to it."""
     one = function.definitions[register] if register >= 0 else None
     while one is not None and one[0] == op.REBIND:
         register = one[5]

@@ -168,9 +168,9 @@ class CppLibrary(CppCalls):
 
     def anything(self, arguments: Arguments) -> Arguments:
         """Arguments of which nothing is known."""
-        found = self._handed.get(arguments)
+        found = self._remaining.get(arguments)
         if found is None:
-            found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
             outside = Node(None)
             self.unknown(outside, "external")
             found.starred = [outside]
@@ -273,10 +273,10 @@ class CppLibrary(CppCalls):
             self.call(value, given, Node(None))
 
     def _given_later(self, row: Row, position: int, arguments: Arguments) -> Arguments:
-        found = self._handed.get(arguments)
+        found = self._remaining.get(arguments)
         if found is not None:
             return found
-        found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+        found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
         places = row.get("arguments")
         for place in places if isinstance(places, tuple) else (places,):
             if not isinstance(place, Selector):

@@ -132,7 +132,7 @@ class CppTypes(Language):
     def _as_asserted(self, said: Said, node: Node) -> Node:
         """A node whose memory arrives at another one: where that was not known, it is where the function asserts it to be."""
         held = Node(None, node.site)
-        self.solver.when(held, lambda value: self.solver.add(node, self.told_more(value, said), held))
+        self.solver.when(held, lambda value: self.solver.add(node, self.refined(value, said), held))
         return held
 
     def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:

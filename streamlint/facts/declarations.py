@@ -45,7 +45,7 @@ class Types(Protocol):
     def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         """What a variable of a C++ type holds."""
 
-    def told_more(self, value: Object, said: Said) -> Object:
+    def refined(self, value: Object, said: Said) -> Object:
         """A value of which a declaration says what is not known."""
 
 
@@ -169,9 +169,9 @@ class Declarations:
         for _, inner, one in self.types.scopes.annotated(unit, base):
             value = self.types.of_type(one) if isinstance(one, ExternalName) else None
             if isinstance(value, Memory) and said.space:
-                return self.types.told_more(value, said)
+                return self.types.refined(value, said)
             if isinstance(value, LibraryObject) and value.kind == "stream" and said.stream:
-                return self.types.told_more(value, said)
+                return self.types.refined(value, said)
             is_ours = any(literal.strip("\"'").startswith(PREFIX) for literal in metadata)
             if value is None and isinstance(one, ExternalName) and is_ours and not inner:
                 return self._default(unit, said)
@@ -190,7 +190,7 @@ class Declarations:
     def _of_cpp(self, function: Function, kind: TypeTuple | None, said: Said) -> Object:
         value = self.types.cpp_declared(function, kind) if kind is not None else None
         if isinstance(value, Memory) and said.space:
-            return self.types.told_more(value, said)
+            return self.types.refined(value, said)
         if said.stream:
             name = value.type if isinstance(value, LibraryObject) else "cudaStream_t"
             return self.types.objects(LibraryObject, name, "stream", "null" if said.stream == "default" else said.stream, None)

@@ -79,7 +79,7 @@ class Declared(KeyedFlow):
         declared = said.object
 
         def arrived(value: Object) -> None:
-            self.solver.add(node, declared if isinstance(value, Unknown) else self.told_more(value, said.said), held)
+            self.solver.add(node, declared if isinstance(value, Unknown) else self.refined(value, said.said), held)
 
         def ended() -> None:
             if not any(isinstance(value, (Memory, LibraryObject)) for value in node.values):
@@ -89,14 +89,14 @@ class Declared(KeyedFlow):
         self.solver.at_last(ended)
         return held
 
-    def told_more(self, value: Object, said: Said) -> Object:
+    def refined(self, value: Object, said: Said) -> Object:
         """A value of which a declaration says what is not known; what is known stays."""
         if isinstance(value, Memory) and said.space:
             space = value.space if value.space != "unknown" else said.space
             is_open = space == "host" == said.space and value.pinning not in ("pinned", "pageable") and bool(said.pinning)
             evidence = "literal" if space == "device" == said.space else value.evidence
-            told = space, said.pinning if is_open else value.pinning, value.type, evidence
-            return value if told == (value.space, value.pinning, value.type, value.evidence) else self.objects(Memory, *told)
+            merged = space, said.pinning if is_open else value.pinning, value.type, evidence
+            return value if merged == (value.space, value.pinning, value.type, value.evidence) else self.objects(Memory, *merged)
         if isinstance(value, LibraryObject) and value.kind == "stream" and said.stream and value.detail in _OPEN_STREAMS:
             return self.objects(LibraryObject, value.type, value.kind, said.stream, value.site)
         return value

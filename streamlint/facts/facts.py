@@ -91,14 +91,14 @@ class Facts(Bindings):
             self.from_default(frame, parameter, node)
 
     def _from_anybody(self, function: Function, node: Node) -> None:
-        """What code out of view may hand over: to a nested function that is given away, if no call of it is in view."""
+        """What unknown code may hand over: to a nested function that is given away, if no call of it is in view."""
         if not self.is_private(function):
             self.unknown(node, "caller")
         elif self.is_given_away(function):
             self.solver.at_last(lambda: None if self._calls.get(function) else self.unknown(node, "caller"))
 
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
-        """Declared as a class of the program: an object of it or of one that derives from it, whichever is handed over."""
+        """Declared as a class of the program: an object of it or of one that derives from it, whichever is passed."""
         meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
         return meant is not None and self.models.marked("protocol").isdisjoint(self.hierarchy.libraries(meant))
 

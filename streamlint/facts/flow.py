@@ -36,7 +36,7 @@ from streamlint.ir.graph import led_to
 from streamlint.models import Models, builtin
 
 DEEPEST = 5
-"""Calls behind one another whose arguments are told apart; behind that a function stands for all its calls."""
+"""Calls behind one another whose arguments are distinguished; behind that a function stands for all its calls."""
 DEEPEST_CPP = 2
 """The same for C++, whose overloads and templates multiply."""
 
@@ -96,7 +96,7 @@ class Flow:
         self._element_nodes: dict[Node, Node] = {}
         self._iterables: dict[Node, tuple[Node, ...]] = {}  # by the node of the elements; of what is mapped the function, too
         self._all_nodes: dict[Object, Node] = {}
-        self._handed: dict[Arguments, Arguments] = {}
+        self._remaining: dict[Arguments, Arguments] = {}
         self._rests: dict[Arguments, Arguments] = {}
         self._mapped: dict[Arguments, Node] = {}
         self._outcomes: dict[Site, Node] = {}

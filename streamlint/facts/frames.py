@@ -27,7 +27,7 @@ class Frame:
         self.receiver = receiver
         self.arguments = arguments
         entered = 0 if arguments is None or arguments.frame is None else arguments.frame.depth + 1
-        self.depth: int = max(entered, outer.depth if outer is not None else 0)  # calls behind one another that are told apart
+        self.depth: int = max(entered, outer.depth if outer is not None else 0)  # calls behind one another that are distinguished
         self.registers: dict[int, Node] = {}
         self.cells: dict[str, Node] = {}
         self.result: Node | None = None

@@ -1,4 +1,4 @@
-"""Arguments that were handed over before a call: to a partial object, or to a thread that is started."""
+"""Arguments that were passed before a call: to a partial object, or to a thread that is started."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Called(NamedTuple):
 
 
 class Handing:
-    """The arguments of calls, with those that were handed over before."""
+    """The arguments of calls, with those that were passed before."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

@@ -1,4 +1,4 @@
-"""Functions that are handed to a library, which calls them in each round of a loop of its own: by the rows of handlers.
+"""Functions that are passed to a library, which calls them in each round of a loop of its own: by the rows of handlers.
 
 A function that such a loop runs for each batch is hot if it trains itself; the same loop evaluates otherwise. One that is registered for an
 event is hot if the object that it is registered with was made, in the same function, of a function that trains.
@@ -21,7 +21,7 @@ from streamlint.models import RoundRow
 
 
 class Handler(NamedTuple):
-    """A function that a library calls in each round, where it is handed over, and the row that says so."""
+    """A function that a library calls in each round, where it is passed, and the row that says so."""
 
     function: Function
     home: Function
@@ -30,7 +30,7 @@ class Handler(NamedTuple):
 
 
 class Handlers:
-    """Finds the functions that are handed to libraries."""
+    """Finds the functions that are passed to libraries."""
 
     def __init__(self, rounds: Rounds, trains: Callable[[Function], bool]) -> None:
         self.rounds = rounds
@@ -59,17 +59,17 @@ class Handlers:
             method = row.names[0].rpartition(".")[2]
             for one in function.by_opcode[op.INVOKE]:
                 if function.text(one[4]) == method and self._is_each_round(function, one, row) and self._is_of_training(function, one[3]):
-                    yield from self._handed(function, one, row)
+                    yield from self._handlers_given(function, one, row)
 
     def called(self, function: Function) -> Iterator[Handler]:
         """The functions that a function hands over to what calls them in rounds that do not train: a solver, a module with hooks."""
         if not function.called_names.isdisjoint(self.methods) and self.rounds.may_have(function.unit):
             for call in self._made(function, function.by_opcode[op.CALL]):
                 row = next((row for row in self.callers if row.covers(call.name)), None)
-                yield from self._handed(function, call.instruction, row) if row is not None else ()
+                yield from self._handlers_given(function, call.instruction, row) if row is not None else ()
             for one in function.by_opcode[op.INVOKE]:
                 row = self.methods.get(function.text(one[4]))
-                yield from self._handed(function, one, row) if row is not None else ()
+                yield from self._handlers_given(function, one, row) if row is not None else ()
 
     def _made(self, function: Function, calls: Iterable[Instruction]) -> tuple[LibraryCall, ...]:
         return self.graph.meant(function, calls)[0].libraries
@@ -77,9 +77,9 @@ class Handlers:
     def _plain(self, function: Function, one: Instruction, name: str) -> Iterator[Handler]:
         for row in self.plain:
             if row.covers(name):
-                yield from self._handed(function, one, row)
+                yield from self._handlers_given(function, one, row)
 
-    def _handed(self, function: Function, one: Instruction, row: RoundRow) -> Iterator[Handler]:
+    def _handlers_given(self, function: Function, one: Instruction, row: RoundRow) -> Iterator[Handler]:
         assert row.function is not None
         if row.function.kind == "result":
             uses = [use for use in function.uses[one[2]] if use[0] == op.CALL and use[3] == one[2]]

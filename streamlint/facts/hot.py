@@ -208,7 +208,7 @@ class HotRegions:
     def _agreed(self, function: Function, flags: Flags, call: Instruction, callees: list[Function]) -> Iterator[Progress]:
         """What a call does by all that it may enter, if half of those make progress."""
         able = [callee for callee in callees if callee in self.reaching and not self.graphless.rules_out(function, call, callee)]
-        inner = [self._of_each(callee, self._told(function, flags, call, callee)) for callee in able]
+        inner = [self._of_each(callee, self._decided_flags(function, flags, call, callee)) for callee in able]
         found = [Progress(one.does, call) for one in inner if one is not None]
         if 2 * len(found) >= len(callees):
             yield from found
@@ -233,12 +233,12 @@ class HotRegions:
         rare = self.body(function).conditions.rare(flags)
         return [one for one in rare if one.is_decided or not self._makes_progress(function, flags, one)]
 
-    def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
+    def _decided_flags(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
         wanted, names = self.body(callee).conditions.wanted(), self.named.parameters(callee)
         found = decided(caller, known, call, callee, wanted._replace(texts=wanted.texts | names), self._is_there)
-        texts = self.named.tables.told(caller, known, call, callee, names - wanted.texts) if names else {}
-        return {**texts, **self.named.told(caller, known, call, callee), **found}
+        texts = self.named.tables.known_from_call(caller, known, call, callee, names - wanted.texts) if names else {}
+        return {**texts, **self.named.known_from_call(caller, known, call, callee), **found}
 
     def _is_there(self, function: Function, register: int) -> bool:
         """Whether a call gives something: an attribute, an element or what is known of it, and no code in view makes that None."""
@@ -335,7 +335,7 @@ class HotRegions:
         while self._waiting:
             entering = self._waiting.popleft()
             function, caller, call, resumed, around = entering
-            flags = self._told(caller.function, caller.flags, call, function)
+            flags = self._decided_flags(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})
             kind = (NOBODY, " ".join(map(str, around)) if around else resumed)
             key = (*_sorted(flags), kind)

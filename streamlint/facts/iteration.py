@@ -26,7 +26,7 @@ from streamlint.facts.objects import (
 )
 
 LAST_POSITION = 16
-"""Arguments behind this position are not told apart."""
+"""Arguments behind this position are not distinguished."""
 
 
 class Iteration(Members):

@@ -245,7 +245,7 @@ class Joins(Flow):
         found.when(definition, action)
 
     def called_through(self, value: Many, arguments: Arguments, target: Node, names: tuple[str, ...] = ()) -> None:
-        """One of many is called, or one of several methods of it: the arguments of all calls with as many are handed over together."""
+        """One of many is called, or one of several methods of it: the arguments of all calls with as many are passed together."""
         if value.of == EVERYWHERE:
             self.unknown_call("budget", arguments, target)
             return

@@ -179,9 +179,9 @@ class Language(Library):
             frame = self.base(method)
             for one in method.by_opcode[op.INVOKE]:
                 if method.text(one[4]) == "__init__":
-                    self.solver.when(self.callee(frame, one), partial(self._handed_on, frame, one, site, target))
+                    self.solver.when(self.callee(frame, one), partial(self._wrapped_call, frame, one, site, target))
 
-    def _handed_on(self, frame: Frame, one: Instruction, site: Site | None, target: Node, callee: Object) -> None:
+    def _wrapped_call(self, frame: Frame, one: Instruction, site: Site | None, target: Node, callee: Object) -> None:
         if isinstance(callee, External) and callee.name == "collections.defaultdict.__init__":
             for factory in self.arguments(frame, one).positional[:1]:
                 self.solver.when(factory, lambda called: self.call(called, self.no_arguments(site), target))

@@ -60,7 +60,7 @@ class Library(LibraryEffects):
         name = f"{callee.type}.__call__" if isinstance(callee, LibraryObject) and kind == "object" else ""
         row = self.models.calls.get(name) if name else None
         if row is not None and row.effect == "call":
-            self.handed_on(row, callee, arguments, target)
+            self.called_now(row, callee, arguments, target)
             return
         for node in arguments.all:
             self.solver.when(node, lambda value: self._computed_by_module(value, target))
@@ -137,7 +137,7 @@ EFFECTS: dict[str, Effect] = {
     "communicator": Library._communicator,
     "symmetric": Library._symmetric,
     "thread": Library.started,
-    "call": Library.handed_on,
+    "call": Library.called_now,
     "block": Library.waited_for,
     "callback": Library.started,
     "unknown": Library._opaque,

@@ -283,7 +283,7 @@ class LibraryEffects(Selectors):
         return {}
 
     def chain_call(self, callee: Container, arguments: Arguments, target: Node) -> None:
-        """Each of the modules is given what the call is, or what another one gives: which stands before which is not told."""
+        """Each of the modules is given what the call is, or what another one gives: which stands before which is unknown."""
         if self.holds(callee) != "chain":
             self.unknown(target, "dynamic")
             return

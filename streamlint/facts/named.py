@@ -25,7 +25,7 @@ class NamedMembers:
         self._parameters: dict[Function, frozenset[int]] = {}
 
     def parameters(self, function: Function, depth: int = _DEEPEST) -> frozenset[int]:
-        """The parameters of which the text names a member that is taken, here or in what they are handed on to."""
+        """The parameters of which the text names a member that is taken, here or in what they are passed to."""
         if function in self._parameters or depth == 0 or function.is_cpp:
             return self._parameters.get(function, frozenset())
         self._parameters[function] = frozenset()  # while it is asked
@@ -36,7 +36,7 @@ class NamedMembers:
             for call in function.by_opcode[opcode]:
                 given = {held: names for held, _ in arguments_of(function, call) if (names := self._named(function, held))}
                 if any(not names <= found for names in given.values()):
-                    found |= self._handed_on(function, call, given, depth)
+                    found |= self._through_call(function, call, given, depth)
         self._parameters[function] = frozenset(found)
         return self._parameters[function]
 
@@ -57,7 +57,7 @@ class NamedMembers:
         text = text_of(function, flags, name) if name != op.NONE else None
         return text is None or called.code.name == text or not self._may_be(function, name, called.code.name)
 
-    def told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
+    def known_from_call(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The functions that parameters which are called are not, as the caller takes what it hands over by its name."""
         found: dict[Flag, bool | str] = {}
         for one in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) and not callee.is_cpp else ():
@@ -69,7 +69,7 @@ class NamedMembers:
         return found
 
     def _is_picked(self, function: Function, flags: Flags, register: int) -> bool:
-        """Whether a register is taken by a name, here or by who handed it over."""
+        """Whether a register is taken by a name, here or by who passed it over."""
         one = function.definitions[uncast(function, register)] if register >= 0 else None
         if one is not None and one[0] == op.PARAM:
             return any(isinstance(flag, Holds) and flag.parameter == one[3] for flag in flags)
@@ -97,7 +97,7 @@ class NamedMembers:
             return set()
         return {one[3]} if one[0] == op.PARAM else {index for part in op.reads(one) for index in self._named(function, part)}
 
-    def _handed_on(self, function: Function, call: Instruction, given: dict[int, set[int]], depth: int) -> set[int]:
+    def _through_call(self, function: Function, call: Instruction, given: dict[int, set[int]], depth: int) -> set[int]:
         """The parameters in the arguments of a call, by their registers, that name members for what it enters."""
         found = set[int]()
         for edge in self.graph.of_call(function, call).edges:

@@ -44,7 +44,7 @@ class Parameters(Constructions):
         self.tell(called, receiver, arguments)
 
     def tell(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
-        """A function is given arguments: by a call that was found, or by a library that is handed it."""
+        """A function is given arguments: by a call that was found, or by a library that is passed it."""
         known = self._calls.setdefault(called.function, {}).setdefault(receiver, {})
         if arguments not in known:
             known[arguments] = called

@@ -94,8 +94,8 @@ class Protocols(Callers):
                 found = self.hierarchy.lookup(metaclass, name)
                 for method in found[1] if found is not None else ():
                     self.notify(self.function_object(method, None), receiver, arguments)
-        told = next((one for one in self.hierarchy.order(definition)[1:] if "__init_subclass__" in one.methods), None)
-        for method in told.methods["__init_subclass__"] if told is not None else ():
+        initializer = next((one for one in self.hierarchy.order(definition)[1:] if "__init_subclass__" in one.methods), None)
+        for method in initializer.methods["__init_subclass__"] if initializer is not None else ():
             self.notify(self.function_object(method, None), made, arguments)
         if self.program.mentioning("__set_name__"):
             for name in definition.assigned:

@@ -2,7 +2,7 @@
 
 A method of a value whose class is known is decided by the class. Of one that is unknown the method's name decides, if a row is about it, if
 files that imports connect with the file use the row's library; or, where the row lists members (``beside``), if one of them is used of the
-same value, wherever that is handed to, and files near use a library that has rounds. No name that a user chose counts.
+same value, wherever that is passed to, and files near use a library that has rounds. No name that a user chose counts.
 """
 
 from __future__ import annotations
@@ -210,12 +210,12 @@ class Rounds:
         """Whether a method is given a function of the program that goes backward, and no more: an optimizer asks it for the loss."""
         nodes = [self.facts.values(function, register) for register in self._given_alone(function, one, row)]
         waiting = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
-        met = set[Function]()
+        visited = set[Function]()
         while waiting:
             callee = waiting.pop()
-            if callee in met:
+            if callee in visited:
                 continue
-            met.add(callee)
+            visited.add(callee)
             if any(each.row.does == "backward" for each in self.of(callee)):
                 return True
             waiting += [edge.callee for edge in self.graph.calls(callee).edges if edge.is_followed]
@@ -264,8 +264,8 @@ def _giving(models: Models, path: str) -> list[list[str]]:
     for name, row in (*models.calls.items(), *models.attributes.items(), *models.patterns()):
         owner, _, last = name.rpartition(".")
         is_method = models.types.get(owner) is not None
-        told = [value for value in (*row.values.values(), *(() if is_method else row.names[:1])) if isinstance(value, str)]
-        if any(value.startswith(path) or path.startswith(f"{value}.") for value in told):
+        stated = [value for value in (*row.values.values(), *(() if is_method else row.names[:1])) if isinstance(value, str)]
+        if any(value.startswith(path) or path.startswith(f"{value}.") for value in stated):
             found.append(([] if "*" in last else [last]) if is_method else _written(name))
     return found
 

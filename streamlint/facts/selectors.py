@@ -1,4 +1,4 @@
-"""The arguments of a library's function by the selectors of its row, and the functions that it is handed."""
+"""The arguments of a library's function by the selectors of its row, and the functions that it is passed."""
 
 from __future__ import annotations
 
@@ -114,22 +114,22 @@ class Selectors(Registers):
     # --- effects
 
     def started(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """A function that runs elsewhere is called with the arguments that are handed over with it."""
+        """A function that runs elsewhere is called with the arguments that are passed with it."""
         function = self.selected(row.get("function"), receiver, arguments)
         result = self.outcome_of(arguments.site)
         if function is not None:
             self.solver.when(function, lambda value: self._run_elsewhere(row, value, receiver, arguments, result))
         if row.get("awaited"):
             self.solver.edge(result, target, arguments.site)
-        is_one = row.get("style") == "object" or (row.get("style") == "call" and row.get("type"))  # several are told apart
+        is_one = row.get("style") == "object" or (row.get("style") == "call" and row.get("type"))  # several are distinguished
         made = arguments.site if is_one else None
         self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", "", made))
 
-    def handed_on(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+    def called_now(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A function is called here and now, with the arguments behind it."""
         function = self.selected(row.get("function"), receiver, arguments)
         if function is not None:
-            given = self._handed_over(row, receiver, arguments)
+            given = self._remaining_arguments(row, receiver, arguments)
             result = Node(None) if row.get("gives") else target
             self.solver.when(function, lambda value: self.call(value, given, result))
         if row.get("gives"):
@@ -156,14 +156,14 @@ class Selectors(Registers):
         if isinstance(callee, (Constant, Unknown)):
             self.unknown(result, "external")
             return
-        given = self._handed_over(row, receiver, arguments)
+        given = self._remaining_arguments(row, receiver, arguments)
         self.call(callee, given, result)
 
-    def _handed_over(self, row: Row, receiver: Object | None, arguments: Arguments) -> Arguments:
-        found = self._handed.get(arguments)
+    def _remaining_arguments(self, row: Row, receiver: Object | None, arguments: Arguments) -> Arguments:
+        found = self._remaining.get(arguments)
         if found is not None:
             return found
-        found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+        found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
         gives = row.get("gives")
         if isinstance(gives, tuple):
             found.positional = [self.selected(each, receiver, arguments) or Node(None) for each in gives]
@@ -209,9 +209,9 @@ class Selectors(Registers):
 
     def elementwise(self, arguments: Arguments) -> Arguments:
         """The elements of the arguments behind the first."""
-        found = self._handed.get(arguments)
+        found = self._remaining.get(arguments)
         if found is None:
-            found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
             found.positional = [self.given_elements(node) for node in arguments.positional[1:]]
         return found
 

@@ -69,14 +69,14 @@ class Tables:
         named, given = function.definitions[key] if key >= 0 else None, function.definitions[uncast(function, parts[-1])]
         if named is None or given is None or given[0] != op.PARAM:
             return None
-        found = [self._told(caller, call, function, named, given[3], called) for caller, call in self._calls(function)]
+        found = [self._key_text(caller, call, function, named, given[3], called) for caller, call in self._calls(function)]
         return None if None in found else frozenset(text for text in found if text)
 
     def _calls(self, function: Function) -> list[tuple[Function, Instruction]]:
         places = self.facts.call_places(function)
         return [(caller, call) for caller, call in places if function in self.facts.callee_functions(caller, call)]
 
-    def _told(
+    def _key_text(
         self, caller: Function, call: Instruction, function: Function, named: Instruction, index: int, called: Function
     ) -> str | None:
         """The text that a call gives for the key with which it hands over a function; nothing where it hands over another one."""
@@ -103,7 +103,7 @@ class Tables:
         found = [one for one in meant if isinstance(one, ClassInfo) and name in one.assigned]
         return f"{found[0].unit.path}:{found[0].name}.{name}" if len(found) == 1 else None
 
-    def told(self, caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]) -> Flags:
+    def known_from_call(self, caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]) -> Flags:
         """The texts that a call gives for parameters."""
         given = ((index, given_for(caller, call, callee, index)) for index in wanted if call[0] in (op.CALL, op.INVOKE))
         texts = ((index, self.text(caller, known, register)) for index, register in given if register is not None)

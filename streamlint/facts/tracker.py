@@ -1,4 +1,4 @@
-"""A value followed forward through its function and those that it is handed to: proposed places, some of them wrong."""
+"""A value followed forward through its function and those that it is passed to: proposed places, some of them wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that a framework's trainer runs: ``Trainer(model=net).train()`` calls ``net.forward`` in each step, in code out of view."""
+"""Modules that a framework's trainer runs: ``Trainer(model=net).train()`` calls ``net.forward`` in each step, in unknown code."""
 
 from __future__ import annotations
 

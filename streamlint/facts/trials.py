@@ -57,7 +57,7 @@ def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozen
 
 
 def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -> bool:
-    """Whether gradients of leaves are computed with, and neither change the leaves nor are handed on as they are."""
+    """Whether gradients of leaves are computed with, and neither change the leaves nor are passed on as they are."""
     parts = leaves | {one[2] for one in function.by_opcode[op.ATTR] if one[3] in leaves and function.text(one[4]) == "data"}
     if _are_changed(function, leaves, parts):
         return False

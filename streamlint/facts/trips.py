@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.counters import handed, is_number_of_round
+from streamlint.facts.counters import before_calls, is_number_of_round
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import selected, unnegated
 from streamlint.facts.numbers import Bounds, Numbers
@@ -117,7 +117,7 @@ class Trips:
         if one is None or one[0] != op.PHI or function.blocks[one] != loop.header:
             return None
         inside = [value for value in one[3:] if _is_defined_in(function, loop, value)]
-        steps = {_step(function, function.definitions[handed(function, value)]) for value in inside}
+        steps = {_step(function, function.definitions[before_calls(function, value)]) for value in inside}
         if len(steps) != 1 or 0 in steps or any(_variable(function, value) != one for value in inside):
             return None
         return self.numbers.joined(function, [value for value in one[3:] if value not in inside]), steps.pop()
@@ -184,11 +184,11 @@ def _is_defined_in(function: Function, loop: Loop, register: int) -> bool:
 
 
 def _variable(function: Function, register: int) -> Instruction | None:
-    """What defines the variable of a loop that a register holds, or held before it was changed by a constant or handed to calls."""
-    one = function.definitions[handed(function, register)] if register >= 0 else None
+    """What defines the variable of a loop that a register holds, or held before it was changed by a constant or passed to calls."""
+    one = function.definitions[before_calls(function, register)] if register >= 0 else None
     while one is not None and one[0] in (op.CAST, op.COPY):
-        one = function.definitions[handed(function, one[-1])]
-    return function.definitions[handed(function, one[4])] if one is not None and _step(function, one) else one
+        one = function.definitions[before_calls(function, one[-1])]
+    return function.definitions[before_calls(function, one[4])] if one is not None and _step(function, one) else one
 
 
 def _step(function: Function, one: Instruction | None) -> int:

@@ -59,7 +59,7 @@ class Wrapped:
         return _NOTHING
 
     def meant(self, function: Function, call: Instruction, closure: Function) -> list[Function]:
-        """The functions that a call runs in a closure which it enters; none where that is not to be told."""
+        """The functions that a call runs in a closure which it enters; none where that is unknown."""
         (calls, number), decorator = self._found(closure), closure.parent
         if not calls or decorator is None or call[0] not in (op.CALL, op.INVOKE):
             return []

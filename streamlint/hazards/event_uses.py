@@ -143,7 +143,7 @@ class Events:
         elif effects & _ORDERING:
             self._orders.append((Site(function, one), min(effects & _ORDERING)))
         elif not effects & _SILENT:
-            edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+            edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
             if not edges or depth >= _DEEPEST:
                 self._is_lost |= not (one[0] == op.INVOKE and function.text(one[4]) in function.known("puts"))
             for edge in edges if depth < _DEEPEST else ():

@@ -93,7 +93,7 @@ class ForeignOrder:
             for one in holder.code.instructions() if len(via) < self.deepest and count < _MOST_INSIDE else ():
                 for edge in self.transfer.edges(holder, one) if one[0] in CALLING else ():
                     is_new = edge.callee is not function and not any(site.function is edge.callee for site in via)
-                    if edge.is_followed and not edge.is_handed and is_new:
+                    if edge.is_followed and not edge.is_higher_order and is_new:
                         waiting.append((edge.callee, (*via, Site(holder, one))))
 
     def _of(self, function: Function, via: Chain) -> Iterator[Wait]:

@@ -36,7 +36,7 @@ class KeptSizes:
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return None
         edges = self.transfer.edges(function, one)
-        ends = edges[0].callee.by_opcode[op.RETURN] if len(edges) == 1 and edges[0].is_followed and not edges[0].is_handed else []
+        ends = edges[0].callee.by_opcode[op.RETURN] if len(edges) == 1 and edges[0].is_followed and not edges[0].is_higher_order else []
         return (one, edges[0].callee, ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else None
 
     def outer(self, function: Function, one: Instruction, callee: Function, place: Place) -> Place | None:
@@ -62,7 +62,7 @@ class KeptSizes:
     def assigned(self, function: Function, one: Instruction, depth: int = _DEEPEST) -> Iterator[tuple[Place, Leaves]]:
         """The places that a call assigns to, and what the values are computed from, as the caller has both."""
         for edge in self.transfer.edges(function, one) if depth else ():
-            if not edge.is_followed or edge.is_handed:
+            if not edge.is_followed or edge.is_higher_order:
                 continue
             for place, found in self._assigned(edge.callee, depth):
                 outer = self.outer(function, one, edge.callee, place)
@@ -79,7 +79,7 @@ class KeptSizes:
     def filled(self, function: Function, one: Instruction, depth: int = _DEEPEST) -> Iterator[Place]:
         """The places that a call gives something, as the caller has them: it assigns to them, or hands their address on."""
         for edge in self.transfer.edges(function, one) if depth else ():
-            if edge.is_followed and not edge.is_handed:
+            if edge.is_followed and not edge.is_higher_order:
                 outer = (self.outer(function, one, edge.callee, place) for place in self._filled(edge.callee, depth))
                 yield from (place for place in outer if place is not None)
 

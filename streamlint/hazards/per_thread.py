@@ -202,10 +202,10 @@ class PerThread:
                 yield Site(holder, one)
             elif one[0] == op.BUILD:
                 yield from _words(holder, one)
-            waiting += self._handed_over(holder, one)
+            waiting += self._sources_of(holder, one)
             waiting += [(holder, inner) for inner in reversed((*op.reads(one), *_put_in(holder, register)))]
 
-    def _handed_over(self, function: Function, one: Instruction) -> list[tuple[Function, int]]:
+    def _sources_of(self, function: Function, one: Instruction) -> list[tuple[Function, int]]:
         """What functions of the program give back that a call enters, and what callers give for a parameter."""
         if one[0] == op.PARAM:
             calls = [each for each in self.context.transfer.callers(function) if each[1][0] in (op.CALL, op.INVOKE)]

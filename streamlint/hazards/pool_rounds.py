@@ -181,7 +181,7 @@ class PoolRounds(Churning):
         if any(call.row.effect == "synchronize" for call in self.transfer.modelled(site.function, site.instruction)):
             yield site
         for edge in self.transfer.edges(site.function, site.instruction) if depth else ():
-            if edge.is_followed and not (edge.is_guess or edge.is_handed):
+            if edge.is_followed and not (edge.is_guess or edge.is_higher_order):
                 yield from self._waits_in(edge.callee, depth - 1)
 
     def _waits_in(self, function: Function, depth: int) -> tuple[Site, ...]:

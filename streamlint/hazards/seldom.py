@@ -34,7 +34,7 @@ class Seldom:
         for each in waiting:
             loop = self._loop(each)
             if loop is not None:
-                if not (self._is_rare(each, loop) or self._is_told(each, works)):
+                if not (self._is_rare(each, loop) or self._is_decided_by_element(each, works)):
                     return False
             elif not self._is_rare(each, None):
                 callers = self.transfer.callers(each.function)
@@ -61,7 +61,7 @@ class Seldom:
         every = ((loop, trips.most(site.function, loop)) for loop in self.rounds.loops(site.function, site.instruction))
         return next((loop for loop, most in every if most is None or most > _SHORT), None)
 
-    def _is_told(self, site: Site, works: Works) -> bool:
+    def _is_decided_by_element(self, site: Site, works: Works) -> bool:
         """Whether a loop runs an instruction where something that a round was given says so, and goes on with its work without it."""
         function = site.function
         for loop in self.rounds.loops(*site):

@@ -22,12 +22,12 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     reads = EarlyReads(context.transfer)
-    told: set[tuple[Site, str, int]] = set()
+    reported: set[tuple[Site, str, int]] = set()
     for read in reads.find():
         finding = _finding(rule, context, read, reads.memory(read.copy.function, read.copied.target))
         statement = read.copy, finding.span.file, finding.span.row  # the arms of one may read each for itself
-        if statement not in told and (finding.shown or context.options.evidence == "possible"):
-            told.add(statement)
+        if statement not in reported and (finding.shown or context.options.evidence == "possible"):
+            reported.add(statement)
             yield finding
 
 

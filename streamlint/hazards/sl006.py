@@ -25,14 +25,14 @@ def find(context: Context) -> Iterator[Finding]:
     rule, streams, races = RULE(), Streams(context), Races(context.transfer)
     races.is_wide = context.options.evidence == "possible"
     races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
-    told: dict[tuple[Site, tuple[Site, ...]], Function] = {}
+    reported: dict[tuple[Site, tuple[Site, ...]], Function] = {}
     for race in sorted(races.find(), key=lambda race: span_of(race.second)):
-        first = told.setdefault((race.first, race.second_calls), race.second.function)
+        first = reported.setdefault((race.first, race.second_calls), race.second.function)
         if first is race.second.function or not race.second_calls:  # one of several functions that a call may enter speaks for all
-            yield _told(rule, context, race, streams)
+            yield _reported(rule, context, race, streams)
 
 
-def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
+def _reported(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
     function = race.second.function
     library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
     is_apart = race.work.stream.kind == APART

@@ -15,7 +15,7 @@ from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import NULL
-from streamlint.ordering.handed_streams import HandedStreams
+from streamlint.ordering.passed_streams import PassedStreams
 
 RULE = BlockingStream
 
@@ -25,13 +25,13 @@ def find(context: Context) -> Iterator[Finding]:
     streams = Streams(context)
     if not _makes_blocking(streams):
         return
-    judge, handed = DefaultStream(streams), HandedStreams(streams.beside)
+    judge, passed_streams = DefaultStream(streams), PassedStreams(streams.beside)
     seen: set[Site] = set()
     for unit in context.facts.program.units.values():
         for function in unit.functions if judge.may_matter(unit) else ():
             if not _is_life(judge, function) and judge.uses_streams(function):
                 for null in _on_null(streams, judge, function):
-                    yield from _beside(streams, judge, handed, function, null, seen)
+                    yield from _beside(streams, judge, passed_streams, function, null, seen)
 
 
 def _is_life(judge: DefaultStream, function: Function) -> bool:
@@ -54,19 +54,19 @@ def _makes_blocking(streams: Streams) -> bool:
 
 
 def _beside(
-    streams: Streams, judge: DefaultStream, handed: HandedStreams, function: Function, null: Event, seen: set[Site]
+    streams: Streams, judge: DefaultStream, passed_streams: PassedStreams, function: Function, null: Event, seen: set[Site]
 ) -> Iterator[Finding]:
     flying = _in_flight(streams, function, null)
     for event in flying:
         assert event.choice is not None
-        made = frozenset(one for one in handed.of(function, event.choice) if streams.is_blocking(one) and one.site not in seen)
-        if not made or judge.is_ordered_on_purpose(function, null.instruction) or handed.is_relied_upon(function, event, made):
+        made = frozenset(one for one in passed_streams.of(function, event.choice) if streams.is_blocking(one) and one.site not in seen)
+        if not made or judge.is_ordered_on_purpose(function, null.instruction) or passed_streams.is_relied_upon(function, event, made):
             continue
         last = [other for other in flying if other.choice is not None and other.choice.key == event.choice.key][-1]
         for one in sorted(made, key=lambda each: each.site is not None and (each.site.function.unit.path, each.site.row)):
             assert one.site is not None
             seen.add(one.site)
-            ways = handed.ways(function, frozenset({one}))
+            ways = passed_streams.ways(function, frozenset({one}))
             calls = event.choice.calls or next((way for home, way in ways if home is one.site.function), ())
             yield RULE().report(
                 span_of(one.site),

@@ -61,7 +61,7 @@ class Spins:
             return False
         edges = self.transfer.edges(function, one)
         if edges:
-            return all(edge.is_followed and not edge.is_handed and self._asks(edge.callee) for edge in edges)
+            return all(edge.is_followed and not edge.is_higher_order and self._asks(edge.callee) for edge in edges)
         calls = list(self.transfer.modelled(function, one))
         return bool(calls) and all(call.row.effect in _QUERY for call in calls)
 

@@ -84,8 +84,8 @@ class _Workers:
         function, one = source.function, source.instruction
         default = function.default_place(one[3]) if one is not None and one[0] == op.PARAM else None
         values = [value for place in ((function, source.register), default) if place for value in self.context.facts.values(*place).values]
-        is_told = default is not None or any(isinstance(value, Constant) for value in values)
-        known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and is_told))]
+        is_known = default is not None or any(isinstance(value, Constant) for value in values)
+        known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and is_known))]
         yield from (value.value if isinstance(value, Constant) else None for value in known)
 
     def functions(self, loader: ModelledCall) -> Iterator[tuple[Function, Calls]]:
@@ -110,12 +110,12 @@ class _Workers:
     def _stays(self, function: Function, one: Instruction, calls: Calls, loader: ModelledCall) -> bool:
         """Whether a call makes or moves memory to a place that is the host for this loader."""
         for call in self.context.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
-            places = [self._handed(function, register, calls, loader) for register in call.all("device")]
+            places = [self._passed_to(function, register, calls, loader) for register in call.all("device")]
             if places and all(found is not None and call.spaces_of(*found) == {"host"} for found in places):
                 return True
         return False
 
-    def _handed(self, function: Function, register: int, calls: Calls, loader: ModelledCall) -> tuple[Function, int] | None:
+    def _passed_to(self, function: Function, register: int, calls: Calls, loader: ModelledCall) -> tuple[Function, int] | None:
         """What the calls that lead to a function, and the partial objects that this loader is given, hand it for a parameter."""
         for caller, call in reversed(calls):
             one = function.definitions[register]

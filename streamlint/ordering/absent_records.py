@@ -309,7 +309,7 @@ class _Trace:
                 yield Held(function, use[2], (field, *path))
             return
         edges = self.transfer.edges(function, use)
-        if not edges or any(not edge.is_followed or edge.is_guess or edge.is_handed for edge in edges):
+        if not edges or any(not edge.is_followed or edge.is_guess or edge.is_higher_order for edge in edges):
             raise _Escapes
         for edge in edges:
             for param in edge.callee.by_opcode[op.PARAM]:

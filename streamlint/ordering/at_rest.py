@@ -82,9 +82,9 @@ class AtRest:
         while waiting:
             number, start = waiting.pop()
             code = function.code.blocks[number]
-            met = next((each for each in code[start:] if each in waits or each in others or each[0] == op.RETURN), None)
-            if met is not None:
-                if met not in waits:
+            first = next((each for each in code[start:] if each in waits or each in others or each[0] == op.RETURN), None)
+            if first is not None:
+                if first not in waits:
                     return False
                 continue
             fresh = [after for after in self._ways_on(function, number) if after not in seen]

@@ -72,7 +72,7 @@ class Beside:
         """The work and the waits of the functions that a call enters, at most so many calls deep."""
         seen = {function}
         for edge in self.transfer.edges(function, one):
-            if edge.is_followed and not edge.is_handed:
+            if edge.is_followed and not edge.is_higher_order:
                 yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
 
     def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
@@ -88,11 +88,11 @@ class Beside:
             library = _library(event)
             if (event.instruction, library) in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current for its library
-            for choice in dict.fromkeys(self._handed(callee, via, event.choice, "" if callee.is_cpp else library)):
+            for choice in dict.fromkeys(self._chooser_of(callee, via, event.choice, "" if callee.is_cpp else library)):
                 yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
             for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():
-                if edge.is_followed and not edge.is_handed:
+                if edge.is_followed and not edge.is_higher_order:
                     yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
@@ -104,7 +104,7 @@ class Beside:
                 return
         yield choice
 
-    def _handed(self, callee: Function, via: tuple[Site, ...], choice: Choice | None, library: str) -> Iterator[Choice | None]:
+    def _chooser_of(self, callee: Function, via: tuple[Site, ...], choice: Choice | None, library: str) -> Iterator[Choice | None]:
         """Who chose the stream that Cython hands to a function of C++, or that is current for a library of Python."""
         if choice is not None and library and _is_left_open(choice):
             yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)

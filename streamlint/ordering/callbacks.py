@@ -52,7 +52,7 @@ class Callbacks:
             if body not in seen:
                 seen.add(body)
                 yield from self._within(registration, body)
-                waiting += ((registration, passed) for passed in self._handed(body, 0))
+                waiting += ((registration, passed) for passed in self._passed_callbacks(body, 0))
 
     # --- which functions
 
@@ -91,17 +91,17 @@ class Callbacks:
             if held is not None and held[0] == op.LOAD and held[3] == made[3] and function.text(one[3]) == "fn":
                 yield from self._functions(self.transfer.values(function, one[4]))
 
-    def _handed(self, body: Function, depth: int) -> Iterator[Function]:
+    def _passed_callbacks(self, body: Function, depth: int) -> Iterator[Function]:
         """The functions that a callback calls because it was passed them: each of them is a callback's body itself."""
         for one, edges in self.reach.edges(body).items():
-            if self._is_handed(body, one):
+            if self._is_parameter_call(body, one):
                 yield from (edge.callee for edge in edges)
             elif depth < _DEEPEST:
                 for edge in edges:
                     if edge.callee is not body:
-                        yield from self._handed(edge.callee, depth + 1)
+                        yield from self._passed_callbacks(edge.callee, depth + 1)
 
-    def _is_handed(self, function: Function, one: Instruction) -> bool:
+    def _is_parameter_call(self, function: Function, one: Instruction) -> bool:
         """Whether a call calls a value that it was given, under no name of its own."""
         if one[0] == op.INVOKE:
             edges = self.reach.edges(function).get(one, ())
@@ -118,7 +118,7 @@ class Callbacks:
         return called[0] == op.ATTR and function.is_cpp
 
     def _is_abstract(self, function: Function, one: Instruction) -> bool:
-        """Whether a method is called by a class that declares it alone: what it does is the affair of the object that was handed over."""
+        """Whether a method is called by a class that declares it alone: what it does is the affair of the object that was passed."""
         name, lookup = function.text(one[4]), self.facts.hierarchy.lookup
         held = [value for value in self.transfer.values(function, one[3]) if isinstance(value, Instance) and not value.exact]
         return bool(held) and all(lookup(value.definition, name) is None for value in held)
@@ -126,14 +126,14 @@ class Callbacks:
     # --- what they do
 
     def _within(self, registration: Site, body: Function) -> Iterator[InCallback]:
-        handing = {one for one in self.reach.edges(body) if self._is_handed(body, one)}
+        handing = {one for one in self.reach.edges(body) if self._is_parameter_call(body, one)}
         found = [reached for reached in self.reach.all(body) if not reached.calls or reached.calls[0].instruction not in handing]
         places = [reached.calls[0] if reached.calls else reached.site for reached in found]
         statements = Statements(body)
         first: dict[int, InCallback] = {}
         for place, reached in zip(places, found, strict=True):
             inner = reached.calls
-            if any(self._is_handed(call.function, call.instruction) for call in inner):
+            if any(self._is_parameter_call(call.function, call.instruction) for call in inner):
                 continue
             statement = statements.of(place.instruction)
             one = InCallback(registration, place, reached, reached.site)

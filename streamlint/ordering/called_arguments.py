@@ -1,4 +1,4 @@
-"""Functions that a call hands over to be called: which one a path enters, and who has handed it over."""
+"""Functions that a call hands over to be called: which one a path enters, and who has passed it over."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class CalledArguments:
                 return one[3] if one[3] or not function.has_receiver else None
             if one[0] in COPIES:
                 register = one[COPIES[one[0]]]
-            elif one[0] == op.CALL and len(one) == 6 and function.is_cpp and self._is_handed_on(function, one):
+            elif one[0] == op.CALL and len(one) == 6 and function.is_cpp and self._is_forwarding(function, one):
                 register = one[5]
             else:
                 return None
             one = function.definitions[register] if register >= 0 else None
         return None
 
-    def _is_handed_on(self, function: Function, one: Instruction) -> bool:
+    def _is_forwarding(self, function: Function, one: Instruction) -> bool:
         """Whether a call gives its argument: ``std::forward<F>(f)``."""
         named = function.definitions[one[3]] if one[3] >= 0 else None
         return named is not None and named[0] == op.NAME and function.text(named[3]) in self.facts.cpp_models.marked("gives-argument")
 
     def may_run(self, frame: Frame, one: Instruction, callee: Function) -> bool:
-        """Whether a call of an argument may run a function, as the calls of a path have handed it over."""
+        """Whether a call of an argument may run a function, as the calls of a path have passed it over."""
         index = self.called(frame.function, one)
         while index is not None and frame.caller is not None and frame.call is not None:
             register = _given(frame.caller.function, frame.call, frame.function, index)
@@ -83,7 +83,7 @@ class CalledArguments:
         return others or not known or callee in known
 
     def above(self, caller: Function, call: Instruction, closure: Function) -> list[Frame]:
-        """Where a caller of a closure that it was handed stands: in the calls that have handed it over, from the function around it."""
+        """Where a caller of a closure that it was passed stands: in the calls that have passed it over, from the function around it."""
         index = self.called(caller, call) if closure.parent is not None and closure.code.kind != "module" else None
         frames = list(self._above(caller, index, closure, _DEEPEST)) if index is not None else []
         return frames if len(frames) <= MOST_GIVING else []
@@ -93,11 +93,11 @@ class CalledArguments:
             register = _given(outer, call, holder, index)
             if register is None or outer is holder:
                 continue
-            handed = self._parameter(outer, register)
-            if handed is not None:
+            parameter = self._parameter(outer, register)
+            if parameter is not None:
                 yield from (
                     Frame(holder, each, call, each.depth + 1)
-                    for each in self._above(outer, handed, closure, depth - 1)
+                    for each in self._above(outer, parameter, closure, depth - 1)
                     if not each.runs(holder)
                 )
             elif outer is closure.parent and self._holds(outer, register, closure):

@@ -311,7 +311,7 @@ class Choices:
             for value in given:
                 yield from self.of_register(function, value, at, calls, is_up)
         elif made is not None and self._has_null_default(function, held, field):
-            how = OMITTED if not calls and self.fields.is_bare(function, register, made) else "default"
+            how = OMITTED if not calls and self.fields.is_default_made(function, register, made) else "default"
             yield Choice(NULL, how, Site(function, made) if calls else at, calls)
         else:
             yield Choice(HELD, GIVEN, at, calls)

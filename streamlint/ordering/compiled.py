@@ -87,12 +87,12 @@ class Compiled:
             for one in caller.by_opcode[opcode]:
                 edges = self.transfer.edges(caller, one)
                 callees = {
-                    edge.callee for edge in edges if edge.is_followed and not (edge.is_handed or edge.is_guess or edge.callee.is_cpp)
+                    edge.callee for edge in edges if edge.is_followed and not (edge.is_higher_order or edge.is_guess or edge.callee.is_cpp)
                 }
-                if 0 < len(callees) <= _MOST_TARGETS and len(callees) == len(edges) and not self.is_spared(caller, one):
+                if 0 < len(callees) <= _MOST_TARGETS and len(callees) == len(edges) and not self.is_excluded(caller, one):
                     yield from ((Site(caller, one), callee) for callee in dict.fromkeys(edge.callee for edge in edges))
 
-    def is_spared(self, function: Function, one: Instruction) -> bool:
+    def is_excluded(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction runs only where a function has asked, and is not compiled."""
         asking = self._asking.get(function)
         if not asking:

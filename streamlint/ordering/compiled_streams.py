@@ -59,7 +59,7 @@ class CompiledStreams:
         regions = self.compiled.regions
         for call in self.transfer.sites(_CALLS, where=_is_lost) if regions else ():
             region = regions.get(call.function)
-            if region is None or self.compiled.is_spared(call.function, call.instruction):
+            if region is None or self.compiled.is_excluded(call.function, call.instruction):
                 continue
             why = self._why(call, region)
             if why:
@@ -129,8 +129,8 @@ class CompiledStreams:
             callee = calls[number + 1].function if number + 1 < len(calls) else function
             context = (*context, (callee, site))
         found = {self._place(root) for root in self.carriers.roots(function, register, context)}
-        is_told = found and not any(ANY in place.path for _, place in found)
-        return frozenset(found) if is_told else None
+        is_known = found and not any(ANY in place.path for _, place in found)
+        return frozenset(found) if is_known else None
 
     def _place(self, root: Carried) -> tuple[Function | None, Place]:
         keys = [Element(key.name) if key.is_element else str(key.name) for key in root.keys]

@@ -126,7 +126,7 @@ class Decided:
     def _of_parameter(self, link: Link, index: int) -> Origin | None:
         """What the call gives for a parameter, or its default."""
         function, site, outer = link.function, link.site, link.outer
-        if not function.is_cpp or site is None or outer is None or site.instruction[0] not in _GIVING or self._is_handed(link):
+        if not function.is_cpp or site is None or outer is None or site.instruction[0] not in _GIVING or self._is_higher_order(link):
             return None
         register = operand_of(site.function, site.instruction, function, index)
         if register is not None:
@@ -134,11 +134,11 @@ class Decided:
         default = function.default_place(index)
         return Origin(Link(default[0]), default[1]) if default is not None else None
 
-    def _is_handed(self, link: Link) -> bool:
+    def _is_higher_order(self, link: Link) -> bool:
         """Whether a function is called by what it was passed to, with arguments that the call itself does not have."""
         site = link.site
         edges = self.transfer.edges(site.function, site.instruction) if site is not None else ()
-        return any(edge.callee is link.function and edge.is_handed for edge in edges)
+        return any(edge.callee is link.function and edge.is_higher_order for edge in edges)
 
     def _of_cell(self, link: Link, one: Instruction) -> Origin | None:
         """What a variable that functions share was set to, once."""

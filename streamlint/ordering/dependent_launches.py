@@ -150,7 +150,7 @@ class DependentLaunches:
             launched = self._launched(event)
             early = dict(self._early(launched)) if launched is not None else {}
             for ahead in events if early else ():
-                found = self._met(home, event, ahead, early)
+                found = self._hazard_read(home, event, ahead, early)
                 if found is not None and launched is not None:
                     trigger = self._trigger(ahead)
                     yield EarlyLaunch(launched.event, call.name, allowed, ahead, found, trigger)
@@ -168,7 +168,7 @@ class DependentLaunches:
             if place is not None and read is not None:
                 yield place, read
 
-    def _met(self, home: Function, event: Event, ahead: Event, early: dict[Place, Read]) -> Read | None:
+    def _hazard_read(self, home: Function, event: Event, ahead: Event, early: dict[Place, Read]) -> Read | None:
         """The read of what a kernel ahead writes, if that is the last work on the stream before."""
         if ahead.work is None or ahead.choice is None or event.choice is None or ahead.work.kind != "kernel":
             return None
@@ -191,7 +191,7 @@ class DependentLaunches:
         launched = self._launched(ahead)
         numbers = self.reads.written(launched.kernel) if launched is not None else None
         if launched is None or numbers is None:
-            return self.storages.touched(ahead)[1] if ahead.work is not None and ahead.work.is_told else set()
+            return self.storages.touched(ahead)[1] if ahead.work is not None and ahead.work.is_known else set()
         given = (launched.given[number] for number in numbers if number < len(launched.given))
         return {place for register in given if (place := self.storages.named(launched.event, register)) is not None}
 
@@ -226,11 +226,11 @@ class DependentLaunches:
         function = event.at.function
         made = function.definitions[behind_copies(function, work.kernel)]
         if made is not None and made[0] == op.PARAM:
-            return self._handed(event, made) if event.via else None
+            return self._launched_for(event, made) if event.via else None
         found = self._kernels(function, work.kernel)
         return Launched(found[0], work.given, event) if len(found) == 1 else None
 
-    def _handed(self, event: Event, made: Instruction) -> Launched | None:
+    def _launched_for(self, event: Event, made: Instruction) -> Launched | None:
         """The kernel that a template launches for its caller, with the arguments that it is passed for it."""
         function, site = event.at.function, event.via[-1]
         kernel = given_to(site.function, site.instruction, function, made[3])

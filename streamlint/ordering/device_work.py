@@ -1,4 +1,4 @@
-"""Whether an instruction puts work on a device: for sure, or perhaps, as code out of view that is given what leads to one."""
+"""Whether an instruction puts work on a device: for sure, or perhaps, as unknown code that is given what leads to one."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class DeviceWork:
         return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
 
     def may_queue(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction calls code out of view which may put work on a device: it is given something that leads to one.
+        """Whether an instruction calls unknown code which may put work on a device: it is given something that leads to one.
 
         Python: a value of which nothing is known may hold by itself what it works on."""
-        if not self.is_out_of_view(function, one):
+        if not self.is_unknown_code(function, one):
             return False
         if one[0] == op.CALL and not function.is_cpp and not self.transfer.libraries(function, one):
             return True
@@ -69,9 +69,9 @@ class DeviceWork:
             return False
         return any(self.is_on_device(function, register) for register in operands_of(function, one))
 
-    # --- code out of view
+    # --- unknown code
 
-    def is_out_of_view(self, function: Function, one: Instruction) -> bool:
+    def is_unknown_code(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction calls code of which neither a row nor the program says what it does, nor its library that it only works
         on the host."""
         if one[0] not in (op.CALL, op.INVOKE) or any(edge.is_followed for edge in self.transfer.edges(function, one)):

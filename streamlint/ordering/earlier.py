@@ -222,7 +222,7 @@ class Earlier:
     def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> bool | None:
         """What is seen in the functions that an instruction enters, or else what it says itself."""
         if site.instruction[0] in (op.CALL, op.INVOKE):
-            edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_handed]
+            edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_higher_order]
             if depth >= _DEEPEST:
                 return False if any(edge.callee in self.work.working for edge in edges) else search.judge(site, at or site)
             inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]

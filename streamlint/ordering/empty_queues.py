@@ -111,7 +111,7 @@ class EmptyQueues:
 
     def _leaves_empty(self, function: Function, queue: Queue, is_kept: bool) -> bool:
         """C++: whether the stream is one that an object keeps, and no other function of the file that others may call leaves work there. On
-        one that is handed in the caller may have put work."""
+        one that is passed in the caller may have put work."""
         if not function.is_cpp or not is_kept:
             return not function.is_cpp
         others = [each for each in function.unit.functions if each is not function and not any(True for _ in self.transfer.callers(each))]

@@ -46,7 +46,7 @@ class Fields:
             stored = [listed]
         return stored, made
 
-    def is_bare(self, function: Function, register: int, made: Instruction) -> bool:
+    def is_default_made(self, function: Function, register: int, made: Instruction) -> bool:
         """Whether an object is made of nothing, and no call gets it but the launches that it is for."""
         if made[0] != op.DECLARE and (made[0] != op.CONSTRUCT or len(made) > 5):
             return False

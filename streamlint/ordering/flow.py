@@ -214,7 +214,7 @@ class Flow:
             yield from self._of_method(function, one, name, given, tracked)
         elif name in ZIPPING:
             for index, register in enumerate(given):
-                yield from self._standing(tracked, places.names(function, register), target)
+                yield from self._generators(tracked, places.names(function, register), target)
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
         elif name in MAKING_DICTS:
             yield from self._of_dict(function, one, tracked, target)
@@ -231,12 +231,12 @@ class Flow:
             answer = DONE if name == "all" else LATE
             yield from (held for held in self.moved(tracked, sources, target, (ANY,)) if held.kind == answer)
         elif name == "enumerate":
-            yield from self._standing(tracked, sources, target)
+            yield from self._generators(tracked, sources, target)
             yield from self.moved(tracked, sources, target.behind(ANY, Element(1)), (ANY,))
         elif name == "next":
             yield from self.moved(tracked, sources, target, (ANY,))
 
-    def _standing(self, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place) -> Iterator[Tracked]:
+    def _generators(self, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place) -> Iterator[Tracked]:
         """The generator of an iterator, for what goes through that."""
         for held in self.moved(tracked, sources, target):
             key = held.place.path[len(target.path)] if len(held.place.path) > len(target.path) else None

@@ -88,9 +88,9 @@ class Indexed(Updating):
     # --- functions that give out what they keep
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
-        return (*super().known_as(function, register), *self._handed_out(function, register))
+        return (*super().known_as(function, register), *self._returned_from(function, register))
 
-    def _handed_out(self, function: Function, register: int) -> Iterator[Place]:
+    def _returned_from(self, function: Function, register: int) -> Iterator[Place]:
         """Where a function of the program keeps what it gives back, alone or in a tuple."""
         yield from self._given_back(function, register)
         call, path = self.origins.call_of(function, register)

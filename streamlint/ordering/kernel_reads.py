@@ -91,7 +91,7 @@ class KernelReads:
         for one in body.code.instructions():
             if (one[0] in _STORES and one[2] in pointers) or (one[0] == op.SET_ATTR and self._is_element(body, one[2], pointers)):
                 return True
-            for row, callee, places in self._handed(body, one, pointers) if depth <= _DEEPEST else ():
+            for row, callee, places in self._passed_pointers(body, one, pointers) if depth <= _DEEPEST else ():
                 if row is not None and any(selector.position in places for selector in selectors(row, "writes")):
                     return True
                 if callee is not None and any(self._is_written(callee, place, depth + 1) for place in places):
@@ -177,7 +177,7 @@ class KernelReads:
         here = Site(body, one)
         if one[0] in _ACCESSES:
             return Read(here, (), None) if one[_ACCESSES[one[0]]] in pointers and not self._is_target(body, one) else None
-        for row, callee, places in self._handed(body, one, pointers) if depth <= _DEEPEST else ():
+        for row, callee, places in self._passed_pointers(body, one, pointers) if depth <= _DEEPEST else ():
             if row is not None and any(selector.position in places for selector in selectors(row, "reads")):
                 return Read(here, (), None)
             for place in places if callee is not None else ():
@@ -186,7 +186,7 @@ class KernelReads:
                     return inner._replace(calls=(here, *inner.calls))
         return None
 
-    def _handed(
+    def _passed_pointers(
         self, body: Function, one: Instruction, pointers: frozenset[int]
     ) -> Iterator[tuple[Row | None, Function | None, tuple[int, ...]]]:
         """What a call that is given some pointers calls, a function of kernels or one with a body, and the places where they stand."""

@@ -102,7 +102,7 @@ class Lanes:
         return self._named(frame, one, stream, depth)
 
     def _named(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
-        passed = self._handed(frame, stream)
+        passed = self._caller_stream(frame, stream)
         if passed is not None and frame.caller is not None and frame.call is not None:
             return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
@@ -244,7 +244,7 @@ class Lanes:
             named = value.definition.methods if isinstance(value, Instance) else {}
             yield from (each for name, methods in named.items() if name.startswith("operator ") for each in methods)
 
-    def _handed(self, frame: Frame, stream: Stream) -> Stream | None:
+    def _caller_stream(self, frame: Frame, stream: Stream) -> Stream | None:
         """C++ that Python calls: the stream whose handle an argument is, as the caller has it."""
         function, caller, call = frame.function, frame.caller, frame.call
         if not function.is_cpp or caller is None or call is None or caller.function.is_cpp or call[0] not in (op.CALL, op.INVOKE):
@@ -344,7 +344,7 @@ class Lanes:
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] not in (op.CALL, op.INVOKE, op.ATTR):
             return False
-        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
         if one[0] == op.ATTR and not callees:
             return False
         ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN] if depth]

@@ -315,7 +315,7 @@ class Lifetimes:
             return [method for each in classes for method in each.methods.get(name, ()) if method.accepts(0)]
         if one[0] not in CALLING:
             return []
-        return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
 
     # --- callers
 
@@ -353,12 +353,12 @@ class Lifetimes:
     def is_yielded(self, held: Held) -> bool:
         """Whether a generator that the program calls hands an object out, alone or in a tuple."""
         yielded = {("register", one[3]) for one in held.function.by_opcode[op.YIELD]}
-        is_handed = any(place.root in yielded for place in held.places)
-        return is_handed and any(True for _ in self.starts(held.function))
+        is_higher_order = any(place.root in yielded for place in held.places)
+        return is_higher_order and any(True for _ in self.starts(held.function))
 
     def _passed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
         function, site = held.function, Site(caller, call)
-        for place in self._handed_back(held, call) if op.DEFINES[call[0]] else ():
+        for place in self._as_returned(held, call) if op.DEFINES[call[0]] else ():
             yield register_place(call[2]).behind(*outer_path(self.places, site, function, place))
         for place in held.places:
             path = outer_path(self.places, site, function, place)
@@ -369,7 +369,7 @@ class Lifetimes:
                 if given is not None and given >= 0:
                     yield from (name.behind(*path) for name in self.places.names(caller, given))
 
-    def _handed_back(self, held: Held, call: Instruction) -> Iterator[Place]:
+    def _as_returned(self, held: Held, call: Instruction) -> Iterator[Place]:
         """The object by its place in what a call of its function gives, or in what the function yields for the next round."""
         function, is_round = held.function, call[0] == op.NEXT
         registers = [one[3] if is_round else one[2] for one in function.by_opcode[op.YIELD if is_round else op.RETURN]]

@@ -70,7 +70,7 @@ class Liveness:
 
     def tracked(self, function: Function, block: int, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, without memory and events that have no other name than a register's which nothing names from a block on."""
-        mask, is_register = self._live_in(function)[block], _is_register if self.walk.forgets_rounds else _is_bare
+        mask, is_register = self._live_in(function)[block], _is_register if self.walk.forgets_rounds else _is_register_memory
         return frozenset(held for held in tracked if not is_register(held) or mask >> int(str(held.place.root[1])) & 1)
 
     def _live_in(self, function: Function) -> list[int]:
@@ -120,7 +120,7 @@ def _is_register(held: Tracked) -> bool:
     return held.kind in _DYING and held.place.root[0] == "register" and _OF_MODULES.isdisjoint(held.place.path)
 
 
-def _is_bare(held: Tracked) -> bool:
+def _is_register_memory(held: Tracked) -> bool:
     """Whether what is tracked is memory that a register holds itself."""
     return held.kind == BUFFER and not held.place.path and held.place.root[0] == "register"
 

@@ -251,7 +251,7 @@ class Neighbours:
         elif self._is_entered(state, one):
             return list(self._entered(state, one, work))
         elif self._works(function, one):
-            return READ if self._is_handed(function, one, work.brought) else WORKED
+            return READ if self._is_passed(function, one, work.brought) else WORKED
         return None
 
     def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
@@ -261,7 +261,7 @@ class Neighbours:
         read = [action.register for action in self.transfer.of(function, one) if isinstance(action, Read)]
         return any((function, each) in brought for register in read for each in self.transfer.shared(function, register))
 
-    def _is_handed(self, function: Function, one: Instruction, brought: Registers) -> bool:
+    def _is_passed(self, function: Function, one: Instruction, brought: Registers) -> bool:
         """C++: whether an unknown function that knows no device is passed what was brought: it reads that, or frees it."""
         calls = self.transfer.libraries(function, one) if function.is_cpp else []
         if not calls or any(call.row is not None and call.row.effect != "free" for call in calls):
@@ -274,13 +274,13 @@ class Neighbours:
         running = {site.function for site in state.calls} | {state.function}
         if not edges or len(state.calls) >= _DEEPEST or self.transfer.libraries(state.function, one):
             return False
-        return all(edge.is_followed and not edge.is_handed and edge.callee not in running for edge in edges)
+        return all(edge.is_followed and not edge.is_higher_order and edge.callee not in running for edge in edges)
 
     def _works(self, function: Function, one: Instruction) -> bool:
-        """Whether a call works on a device, or keeps the host busy, by its row, or perhaps, as code out of view."""
+        """Whether a call works on a device, or keeps the host busy, by its row, or perhaps, as unknown code."""
         rows = [call.row for call in self.transfer.libraries(function, one) if call.row is not None]
         if not rows:
-            return self.work.is_out_of_view(function, one)
+            return self.work.is_unknown_code(function, one)
         silent = _SILENT | _OF_CPP if function.is_cpp else _SILENT
         loud = {row.effect for row in rows if not _is_freed(row)} - silent
         return bool(loud) and not (loud == {"factory"} and self._is_of_host(function, one))

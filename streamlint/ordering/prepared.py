@@ -23,7 +23,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.spread import spread_to
-from streamlint.waits.operands import argument_registers, handed_over, kept_by, operand_of
+from streamlint.waits.operands import argument_registers, deferred_target, kept_by, operand_of
 
 _RECEIVER = "object"
 _DEEPEST = 4
@@ -97,7 +97,7 @@ def _places(places: Places, function: Function, one: Instruction, callee: Functi
         keys = (*(key_of(0),) * depth, key_of(key))
         yield from (name.behind(*keys) for name in _objects(places, function, one, layers))
         yield from _as_made(places, function, one, layers, depth, key)
-    register, is_shown = operand_of(function, one, callee, index), handed_over(function, one) is not None
+    register, is_shown = operand_of(function, one, callee, index), deferred_target(function, one) is not None
     if register is None and is_shown:
         yield from spread_to(places, function, one, callee, index)
     if not layers.is_started and not is_shown:

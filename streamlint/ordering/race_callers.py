@@ -11,12 +11,12 @@ from streamlint.ordering.alternation import as_next
 from streamlint.ordering.apart import Apart
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.handed_out import HandedOut
 from streamlint.ordering.lanes import AMBIENT, MADE, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.not_inherited import starts_under_stream
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.places import Place, is_around
+from streamlint.ordering.private_hooks import PrivateHooks
 from streamlint.ordering.race_orders import RaceOrders
 from streamlint.ordering.settled import Settled
 from streamlint.ordering.states import State
@@ -31,7 +31,7 @@ class RaceCallers(RaceOrders):
         super().__init__(transfer)
         self.settled = Settled(transfer, self.places)
         self.apart = Apart(transfer, self.places, self.lanes, self.memory)
-        self.hooks = HandedOut(transfer, self.apart.map)
+        self.hooks = PrivateHooks(transfer, self.apart.map)
         self.is_wide = False  # whether it counts, too, what no known caller connects
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
@@ -54,7 +54,7 @@ class RaceCallers(RaceOrders):
             return False
         if self._meeting is None or self._meeting.is_behind(caller, call):
             return True
-        return self._writes and self.hooks.runs_again(caller, self._mine(state)) and self._meeting.is_ahead(caller)
+        return self._writes and self.hooks.is_rerun(caller, self._mine(state)) and self._meeting.is_ahead(caller)
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""
@@ -91,7 +91,7 @@ class RaceCallers(RaceOrders):
         """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
         it is that of the object whose method the call runs."""
         is_open = mine.blocking is None or AMBIENT in mine.places or _is_one_of(mine)
-        if not (is_open or _is_handed(mine) or (mine.made and mine.owner is None)):
+        if not (is_open or _is_parameter(mine) or (mine.made and mine.owner is None)):
             return up
         given = self._given_by(functions, up)
         if given.kind == CURRENT:  # the call leaves it out
@@ -120,7 +120,7 @@ class RaceCallers(RaceOrders):
         mine = frozenset(held for held in state.tracked if _lasts(held.place, function))
         if not any(held.kind == BUFFER for held in mine):
             return
-        is_hook = self.hooks.runs_again(function, self._lane)
+        is_hook = self.hooks.is_rerun(function, self._lane)
         again = [function] if is_hook or self._is_open(function) else []
         again += self.hooks.others(function, self._lane)
         if again and self.is_wide and not is_hook:
@@ -141,14 +141,14 @@ class RaceCallers(RaceOrders):
         )
 
 
-def _is_handed(lane: Lane) -> bool:
+def _is_parameter(lane: Lane) -> bool:
     """Whether callers hand a stream down."""
     return any(place.root[0] == "parameter" and not place.path for place in lane.places)
 
 
 def _is_one_of(lane: Lane) -> bool:
     """Whether callers hand one of several streams down."""
-    return len(lane.made) > 1 and _is_handed(lane)
+    return len(lane.made) > 1 and _is_parameter(lane)
 
 
 def _without_others(tracked: frozenset[Tracked], mine: Lane, given: Lane) -> frozenset[Tracked]:

@@ -340,7 +340,7 @@ class RaceJudge(RaceCallers):
         """Whether a stream may be that of the work, or is ordered with it."""
         return self.same.may_be_one(lane, self._lane, False)
 
-    def _is_handed_over(self, function: Function) -> bool:
+    def _feeds_callers(self, function: Function) -> bool:
         """Whether a thread of a file puts into a queue what may be passed out to unknown callers."""
         known = self._hands_over.get(function.unit)
         if known is None:

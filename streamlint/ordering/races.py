@@ -48,7 +48,7 @@ class Races(RaceJudge):
         found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
-            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):
+            if self.comes_to(begun[0], None if self._feeds_callers(begun[0]) else partners):
                 self._follow_work(*begun)
         self._follow_collectives()
         self._follow_given([begun for begun, _ in found])

@@ -45,7 +45,7 @@ class Repeated(Walk):
         if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
             self._report(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
         memory = [held.place for held in state.tracked if held.kind == BUFFER]
-        if any(any(map(rotation.comes_again, place.path)) for place in memory):
+        if any(any(map(rotation.is_cyclic, place.path)) for place in memory):
             return False
         return self._work.made < 0 or not any(place.root[0] == "aside" for place in memory)
 
@@ -62,10 +62,10 @@ class Repeated(Walk):
         if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
-        return self._touches_again(state, one, loop)
+        return self._touches_next_round(state, one, loop)
 
-    def _touches_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
-        return self._writes_again(state, one, loop) or (loop is not None and self._reads_last(state, one, loop))
+    def _touches_next_round(self, state: State, one: Instruction, loop: Loop | None) -> bool:
+        return self._writes_next_round(state, one, loop) or (loop is not None and self._reads_last(state, one, loop))
 
     def _reads_last(self, state: State, one: Instruction, loop: Loop) -> bool:
         """Whether work reads what the round before has written, by the name that this round has for it: ``levels[i - 1]``."""
@@ -75,7 +75,7 @@ class Repeated(Walk):
         read = {place for place in places if rotation.counts(place, function, loop)}
         return any(held.kind == BUFFER and held.place in read for held in state.tracked)
 
-    def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
+    def _writes_next_round(self, state: State, one: Instruction, loop: Loop | None) -> bool:
         """Whether work writes memory that is tracked in each round, no other part of it; in another call, also whether it reads it."""
         function, work = state.frame.function, self._work
         regions = self.regions.of(function, one)

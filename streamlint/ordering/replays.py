@@ -108,9 +108,9 @@ class Replays(CapturedNames):
                 if isinstance(after, str):
                     return after
                 state = state._replace(tracked=after)
-        return self._worked(state, one) | self._handed_out(state, one)
+        return self._worked(state, one) | self._reallocated(state, one)
 
-    def _handed_out(self, state: State, one: Instruction) -> frozenset[Tracked]:
+    def _reallocated(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """Whether an instruction may get the memory, once the last reference is gone and the capture is over."""
         if not is_noted(state, CAPTURED) or is_noted(state, OPEN) or self._alive(state, BUFFER):
             return frozenset()

@@ -147,7 +147,7 @@ class Reuses(Indexed):
         yield from names
         for register in behind:
             yield from (Tracked(BUFFER, place) for place in self.origins.of(function, register))
-            yield from (Tracked(BUFFER, place, "", None, behind[register]) for place in self._handed_out(function, register))
+            yield from (Tracked(BUFFER, place, "", None, behind[register]) for place in self._returned_from(function, register))
         yield from self._seen_by(function, names)
 
     def raised(self, state: State, call: Instruction) -> State:

@@ -145,7 +145,7 @@ def ahead(place: Place) -> Place:
     return Place(place.root, tuple(path))
 
 
-def comes_again(key: Key) -> bool:
+def is_cyclic(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
     index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
     return _is_remainder(index)
@@ -166,7 +166,7 @@ def again(place: Place, function: Function, loop: Loop) -> Place:
 
 
 def _again(key: Key, function: Function, loop: Loop) -> Key:
-    if not comes_again(key) or not isinstance(key, Element) or not isinstance(key.key, tuple):
+    if not is_cyclic(key) or not isinstance(key, Element) or not isinstance(key.key, tuple):
         return key
     return Element((NEXT, key.key[1])) if rests_on(key.key[1], function, loop) else key
 

@@ -189,8 +189,8 @@ class SameStreamWaits:
             return None
         register = behind_copies(function, stream.register)
         place = self.places.of(function, register)
-        is_told = place.root[0] in _STABLE and not any(isinstance(key, Element) and not _is_constant(key.key) for key in place.path)
-        return Meant(place, None, register) if is_told else None
+        is_known = place.root[0] in _STABLE and not any(isinstance(key, Element) and not _is_constant(key.key) for key in place.path)
+        return Meant(place, None, register) if is_known else None
 
     def _is_getter(self, function: Function, made: Instruction) -> bool:
         """Whether a call gives the stream that is current on the current device: one that is given a device may mean another one."""
@@ -210,7 +210,7 @@ class SameStreamWaits:
         calls = list(self.transfer.callers(function)) if left else []
         found: tuple[Site, ...] | None = None
         for caller, call in calls:
-            named = self._handed(caller, call, function, place)
+            named = self._in_caller(caller, call, function, place)
             around = self.meant(caller, call, Stream(CURRENT, library="torch"))
             inner = self._same(caller, named, around, left - 1)
             if inner is None:
@@ -218,7 +218,7 @@ class SameStreamWaits:
             found = found or (*inner, Site(caller, call))
         return found
 
-    def _handed(self, caller: Function, call: Instruction, function: Function, place: Place) -> Meant | None:
+    def _in_caller(self, caller: Function, call: Instruction, function: Function, place: Place) -> Meant | None:
         """A stream of a function as one of its callers has it."""
         if place.root[0] in ("cell", "global"):
             return Meant(place)

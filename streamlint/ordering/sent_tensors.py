@@ -66,7 +66,7 @@ class LaterWrites(Walk):
             return self._in_kernel(state, one, action)
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
         if written >= 0 and self.has(state, BUFFER, written) and not (isinstance(action, Copied) and written == one[2]):
-            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_put_again(Site(function, one))))
+            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_resent(Site(function, one))))
             return ORDERED
         return None
 
@@ -76,7 +76,7 @@ class LaterWrites(Walk):
             return None
         sites = (*state.frame.calls, Site(state.frame.function, one))
         last = max((number for number, site in enumerate(sites) if not site.function.is_cpp), default=len(sites) - 1)
-        self._found.append(LaterWrite(self._put.site, sites[last], sites[:last], self._is_put_again(sites[last])))
+        self._found.append(LaterWrite(self._put.site, sites[last], sites[:last], self._is_resent(sites[last])))
         return ORDERED
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
@@ -102,7 +102,7 @@ class LaterWrites(Walk):
                 return not (channel & self._put.channel) and not self.channels.replies_often(channel)
         return False
 
-    def _is_put_again(self, write: Site) -> bool:
+    def _is_resent(self, write: Site) -> bool:
         """Whether the write is followed by a put of the same memory: by the same put in the next round."""
         function = write.function
         if function is not self._put.site.function:

@@ -17,7 +17,7 @@ from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import handed_over, kept_by
+from streamlint.waits.operands import deferred_target, kept_by
 
 MOST = 600
 """Registers that are looked at for one question."""
@@ -205,7 +205,7 @@ class Sharing:
                 yield caller, call[2]
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
-        holds = call[3] == register and handed_over(function, call) is not None
+        holds = call[3] == register and deferred_target(function, call) is not None
         for one in callee.by_opcode[op.PARAM]:
             if holds or register in brought(function, call, callee, one[3]):
                 yield callee, one[2]

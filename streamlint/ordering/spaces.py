@@ -49,7 +49,7 @@ class Spaces(Decided):
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed]
         if edges:
             callee, ends = edges[0].callee, edges[0].callee.by_opcode[op.RETURN]
-            is_one = len(edges) == 1 and not edges[0].is_handed and len(ends) == 1 and ends[0][2] >= 0
+            is_one = len(edges) == 1 and not edges[0].is_higher_order and len(ends) == 1 and ends[0][2] >= 0
             return self.space(Link(callee, Site(function, one), link), ends[0][2], depth + 1) if is_one else ""
         calls = list(self.transfer.modelled(function, one))
         for call in calls:

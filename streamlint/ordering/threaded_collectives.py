@@ -46,7 +46,7 @@ class ThreadedCollectives:
             if started.awaited or threads.chooses_device(started) or any(map(self._may_wait, started.body)):
                 continue
             for first in self._inside(started.body):
-                found = self._met(threads, started, first)
+                found = self._first_other(threads, started, first)
                 if found is not None:
                     yield found
                     break
@@ -75,7 +75,7 @@ class ThreadedCollectives:
         held = self.transfer.values(function, one[3])
         return any(isinstance(value, LibraryObject) and value.kind in ("stream", "scope") for value in held)
 
-    def _met(self, threads: Threads, started: Started, first: Site) -> Threaded | None:
+    def _first_other(self, threads: Threads, started: Started, first: Site) -> Threaded | None:
         """The first collective of another communicator that the starter comes to before it waits for the thread."""
         _, mine = self.known[first]
         found: list[Site] = []
@@ -100,6 +100,6 @@ class ThreadedCollectives:
         if (function, one) in self.known:
             yield Site(function, one)
         elif one[0] in (op.CALL, op.INVOKE):
-            entries = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+            entries = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
             body = threads.closure(entries) if entries else []
             yield from (Site(*key) for key in self.known if key[0] in body)

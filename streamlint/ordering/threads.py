@@ -74,7 +74,7 @@ class Threads:
             entries = [edge.callee for edge in edges if edge.is_elsewhere]
             if entries and self._is_thread(call):
                 body = tuple(self.closure(entries))
-                several = not self._is_single(call) and (call.row.get("style") == "each" or self._is_again(call))
+                several = not self._is_single(call) and (call.row.get("style") == "each" or self._is_repeated(call))
                 yield Started(call, body, several, bool(call.row.get("awaited")))
 
         yield from self._members()
@@ -123,7 +123,7 @@ class Threads:
                 return True
         return False
 
-    def _is_again(self, call: ModelledCall) -> bool:
+    def _is_repeated(self, call: ModelledCall) -> bool:
         """Whether the call is reached again before anybody waits for the end of the thread."""
         return self.reached(call.function, call.instruction, lambda _, one: one is call.instruction, False) is not None
 
@@ -163,7 +163,7 @@ class Threads:
         is_scope = one[0] == op.EXIT and not function.is_cpp  # the end of one leads behind the pause of a generator, or to a method
         call = function.definitions[one[3]] if is_scope and one[3] >= 0 else one
         edges = self.transfer.edges(function, call) if call is not None and call[0] in (op.CALL, op.INVOKE) else ()
-        entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_handed)]
+        entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_higher_order)]
         owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)] if is_scope else []
         entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
         return any(map(self._has_end_below, entered))

@@ -41,7 +41,7 @@ class Turns:
         if not isinstance(key, tuple) or not key:
             return True
         if len(key) == 1:
-            return not isinstance(key[0], int) or self._comes_again(function, key[0])
+            return not isinstance(key[0], int) or self._is_cyclic(function, key[0])
         if key[0] in (op.CALL, op.INVOKE):
             return False
         if key[0] == op.BINARY and key[1] in _ROUND:
@@ -51,7 +51,7 @@ class Turns:
             return not stored or any(self._goes_round(*one) for one in stored)
         return all(self.returns(function, part) for part in key[1:] if isinstance(part, tuple))
 
-    def _comes_again(self, function: Function, register: int) -> bool:
+    def _is_cyclic(self, function: Function, register: int) -> bool:
         """Whether a register that is no expression holds the same index again: an argument does, a loop's variable only by going round."""
         one = function.definitions[register] if 0 <= register < len(function.definitions) else None
         if one is None or one[0] in (op.PARAM, op.CONST):

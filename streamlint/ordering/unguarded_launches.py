@@ -54,7 +54,7 @@ class UnguardedLaunches:
             if not function.is_cpp or function in reported or call.all("names_device") or self.devices.calls(function):
                 continue
             launch = self._launch(call)
-            found = next(self._handed(function, (), 0), None) if launch is not None else None
+            found = next(self._tensors_passed(function, (), 0), None) if launch is not None else None
             if launch is not None and found is not None:
                 reported.add(function)
                 name = function.dotted(launch[3]).rpartition("::")[2] or "kernel"
@@ -107,13 +107,13 @@ class UnguardedLaunches:
                 return one
         return None
 
-    def _handed(self, function: Function, calls: tuple[Site, ...], depth: int) -> Iterator[tuple[Site, tuple[Site, ...]]]:
+    def _tensors_passed(self, function: Function, calls: tuple[Site, ...], depth: int) -> Iterator[tuple[Site, tuple[Site, ...]]]:
         """Where Python makes a tensor on a device that is not the current one, and hands it to a function; with the calls from there."""
         for caller, call in self._callers(function) if depth < _HIGHEST else ():
             way = (Site(caller, call), *calls)
             if caller.is_cpp:
                 if not self.devices.calls(caller):
-                    yield from self._handed(caller, way, depth + 1)
+                    yield from self._tensors_passed(caller, way, depth + 1)
                 continue
             made = self._made(caller, call)
             if made is not None and not self.devices.is_chosen(caller, call):

@@ -97,15 +97,15 @@ class UnguardedPeers(Walk):
             for one in function.code.instructions():
                 for access in self._of(function, one) if one[0] in _WORKING else ():
                     found[function, one].append(access)
-                new = [callee for callee in self._handed_to(function, one) if callee not in looked_at]
+                new = [callee for callee in self._receivers_of(function, one) if callee not in looked_at]
                 looked_at.update(new)
                 functions += new
         return dict(found)
 
-    def _handed_to(self, function: Function, one: Instruction) -> Iterator[Function]:
+    def _receivers_of(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The functions that a call hands shared memory to."""
         edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
-        callees = [edge.callee for edge in edges if edge.is_followed and not edge.is_handed]
+        callees = [edge.callee for edge in edges if edge.is_followed and not edge.is_higher_order]
         if callees and any(self.symmetric.of(function, register) is not None for register in operands_of(function, one) if register >= 0):
             yield from callees
 

@@ -92,7 +92,7 @@ class UnorderedPuts(Races):
             for opcode in (op.CALL, op.INVOKE):
                 for one in function.by_opcode[opcode]:
                     for edge in self.transfer.edges(function, one) if len(found) < _MOST_FUNCTIONS else ():
-                        if edge.is_followed and not edge.is_handed and edge.callee not in found and not edge.callee.is_cpp:
+                        if edge.is_followed and not edge.is_higher_order and edge.callee not in found and not edge.callee.is_cpp:
                             found[edge.callee] = None
                             waiting.append(edge.callee)
         return list(found)

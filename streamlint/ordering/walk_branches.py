@@ -126,7 +126,7 @@ class Branches(Calls):
             after = state._replace(guesses=state.guesses + (not self.conditions.is_rare(function, state.block, other)))
         elif join not in (NOBODY, block):
             after = state._replace(guards=state.guards | {(state.frame, state.block, join)})
-        if self._is_asked_again(function, key):
+        if self._is_same_question(function, key):
             after = after._replace(decided=after.decided | {(state.frame, key, holds)})
         return after
 
@@ -146,9 +146,9 @@ class Branches(Calls):
         came = before[state.before] if state.before < len(before) else NOBODY
         return came not in loop.body and len(before) > 1
 
-    def _is_asked_again(self, function: Function, key: Key) -> bool:
-        is_told = self.says_more(function, key) or self.conditions.is_given(function, key)
-        return is_told or self.conditions.kept_flags.is_shared(function, key)
+    def _is_same_question(self, function: Function, key: Key) -> bool:
+        is_known = self.says_more(function, key) or self.conditions.is_given(function, key)
+        return is_known or self.conditions.kept_flags.is_shared(function, key)
 
     def says_more(self, function: Function, key: Key) -> bool:
         """Whether the way that a branch takes tells which way another one of its function takes."""

@@ -54,7 +54,7 @@ class Calls(Hooks):
             return
         if taken is not None and left:
             if one[0] == op.YIELD_FROM and any(mark.type == IN_HAND for mark in left):
-                yield from self._handed_on(state._replace(place=index), one, left)
+                yield from self._delegated(state._replace(place=index), one, left)
             yield from self.generators.resumed(state, taken, (mark for mark in left if mark.type != IN_HAND))
             return
         if one[0] == op.EXIT:
@@ -77,7 +77,7 @@ class Calls(Hooks):
     def _is_run(self, frame: Frame, one: Instruction, edge: Edge) -> bool:
         """Whether a path goes by an edge of the call graph, on which it is not in the callee already."""
         is_run = edge.is_followed or (not edge.is_guess and self.meanwhile.lets_go(frame.function, one))
-        return is_run and not edge.is_handed and not frame.runs(edge.callee)
+        return is_run and not edge.is_higher_order and not frame.runs(edge.callee)
 
     def _inside(self, state: State, one: Instruction, index: int, callee: Function) -> Iterator[State]:
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""
@@ -135,7 +135,7 @@ class Calls(Hooks):
         frame = state.frame
         made = scope_call(frame.function, one)
         for edge in self.transfer.edges(frame.function, made) if made is not None else ():
-            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_handed and not frame.runs(edge.callee) else []
+            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_higher_order and not frame.runs(edge.callee) else []
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)
@@ -178,17 +178,17 @@ class Calls(Hooks):
             by = call if is_own and call is not None else back.path[-1]
             caller = back.frame.function
             taken = taking(caller, by) if self.resumes else None
-            is_handed_on = taken is not None and by[0] == op.YIELD_FROM
-            tracked = back.tracked if is_handed_on else as_given(self.flow, generator, caller, by, back.tracked)
+            is_delegated = taken is not None and by[0] == op.YIELD_FROM
+            tracked = back.tracked if is_delegated else as_given(self.flow, generator, caller, by, back.tracked)
             if self.resumes:
                 tracked = tracked.union(self.generators.left(one, state, taken.iterator if taken is not None else by[2], taken is None))
             back = back._replace(tracked=tracked)
-            if is_handed_on:
+            if is_delegated:
                 yield from self._yielded(back._replace(place=back.place - 1), by, by[2])
             else:
                 yield back
 
-    def _handed_on(self, state: State, one: Instruction, left: Iterable[Tracked]) -> Iterator[State]:
+    def _delegated(self, state: State, one: Instruction, left: Iterable[Tracked]) -> Iterator[State]:
         """What a generator has in hand of another one, it gives on."""
         names = self.places.names(state.frame.function, one[3])
         given = self.flow.moved(state.tracked, names, register_place(one[2]), (ANY,))
@@ -260,7 +260,7 @@ class Calls(Hooks):
             yield self.generators.begun(after) if self.resumes else after
 
     def _by_arguments(self, frame: Frame, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
-        """What is tracked that a closure shares with the function around it, by the names of what that has handed over with the closure."""
+        """What is tracked that a closure shares with the function around it, by the names of what that has passed with the closure."""
         outer, call = frame.caller, frame.call
         if outer is None or call is None:
             return

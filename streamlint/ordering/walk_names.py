@@ -35,7 +35,7 @@ from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
 from streamlint.transfer import carried
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, handed_over, operand_of
+from streamlint.waits.operands import argument_registers, deferred_target, operand_of
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
@@ -150,7 +150,7 @@ class WalkNames:
 
     def _of_call(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the argument of a call is found, or what the object that is called holds for it."""
-        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
+        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or deferred_target(function, one) is None):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         if (held := prepared(self.places, function, one, callee, index)) is not None:
@@ -174,7 +174,7 @@ class WalkNames:
         """Where the object of a method is found that the call does not name as such; None of other calls."""
         if arguments := iterated(self.facts, function, one, callee):
             return tuple(name for register in arguments for name in self.places.names(function, register))
-        if function.is_cpp and one[0] == op.CALL and handed_over(function, one) is not None:
+        if function.is_cpp and one[0] == op.CALL and deferred_target(function, one) is not None:
             return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
             return self._constructed(function, one)

@@ -58,7 +58,7 @@ class Calls:
 
     def runs(self, caller: Function, call: Instruction, function: Function) -> bool:
         """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
-        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.edges(caller, call))
+        return any(edge.callee is function and edge.is_followed and not edge.is_higher_order for edge in self.edges(caller, call))
 
     def callers(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         """The calls that run a function as a part of their own."""
@@ -211,13 +211,13 @@ def _likely(function: Function, calls: tuple[LibraryCall, ...]) -> tuple[Library
     is_known = any(
         call.name.rpartition(".")[2] in of_dicts
         if isinstance(call.receiver, Container)
-        else isinstance(call.receiver, LibraryObject) and not _is_told_alike(call)
+        else isinstance(call.receiver, LibraryObject) and not _is_unnamed(call)
         for call in calls
     )
-    return tuple(call for call in calls if not (is_known and isinstance(call.receiver, Memory) and _is_told_alike(call)))
+    return tuple(call for call in calls if not (is_known and isinstance(call.receiver, Memory) and _is_unnamed(call)))
 
 
-def _is_told_alike(call: LibraryCall) -> bool:
+def _is_unnamed(call: LibraryCall) -> bool:
     return call.row is None or call.name not in call.row.names
 
 

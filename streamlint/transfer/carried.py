@@ -93,7 +93,7 @@ class Carriers:
         self._parts: dict[tuple[Function, int, tuple[Key, ...]], tuple[Carried, ...]] = {}
 
     def sources(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
-        """The registers in which the value of a register was first, as far back as that can be told."""
+        """The registers in which the value of a register was first, as far back as that is known."""
         roots = self.roots(function, register, context)
         return tuple(dict.fromkeys(each if each.asked is None else Carried(*each.asked) for each in roots))
 
@@ -111,7 +111,7 @@ class Carriers:
         return found
 
     def parts(self, function: Function, register: int, keys: tuple[Key, ...]) -> tuple[Carried, ...]:
-        """What is found behind some keys of a container, record or object that is made in a register; empty where that cannot be told."""
+        """What is found behind some keys of a container, record or object that is made in a register; empty where that is unknown."""
         asked = (function, register, keys)
         found = self._parts.get(asked)
         if found is None:
@@ -162,7 +162,7 @@ class Carriers:
         return list(dict.fromkeys(self._steps(way) or ()))
 
     def _steps(self, way: Carried) -> list[Carried] | None:
-        """The registers that a value was in before; None where that cannot be told."""
+        """The registers that a value was in before; None where that is unknown."""
         one = way.instruction
         if one is None or (way.function.is_cpp and (one[0] != op.PARAM or way.keys)):  # there pointers lead to what calls fill
             return None
@@ -295,8 +295,8 @@ class Carriers:
         if one[0] == op.BUILD:
             parts, added = one[4:], list(self._put(way, one))
             is_plain = isinstance(function.unit.ir.constants[one[3]], str)
-            is_told = isinstance(key.name, int) and is_plain and not added and -len(parts) <= key.name < len(parts)
-            yield from (way.inside(each) for each in ([parts[key.name]] if is_told and isinstance(key.name, int) else parts))
+            is_known = isinstance(key.name, int) and is_plain and not added and -len(parts) <= key.name < len(parts)
+            yield from (way.inside(each) for each in ([parts[key.name]] if is_known and isinstance(key.name, int) else parts))
             yield from added
             return
         for name, register in zip(one[3::2], one[4::2], strict=True):
@@ -338,7 +338,7 @@ class Carriers:
         if made:
             yield from (way.inside(use[4]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
             return
-        edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
         for callee in dict.fromkeys(edges):
             yield from self._returned(way, callee, site)
         if not edges and not function.is_cpp:

@@ -88,7 +88,7 @@ class Contexts:
         if site.instruction[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT):
             return None
         edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.callee is function]
-        if edges and all(edge.is_handed and not edge.is_elsewhere for edge in edges):
+        if edges and all(edge.is_higher_order and not edge.is_elsewhere for edge in edges):
             return None  # what it is called with is the affair of the library that is given it
         register = operand_of(site.function, site.instruction, function, parameter[3])
         if register is not None:

@@ -69,5 +69,5 @@ def _by_value(contexts: Contexts, known: Known) -> Option | None:
     is_open = any(isinstance(value, Memory) for value in values) or any(
         isinstance(value, LibraryObject) and value.type.endswith("TensorOptions") for value in values
     )
-    told = spaces & {"device", "host"}
-    return Option(told.pop() if len(told) == 1 else "unknown", None if is_open else False) if spaces or is_open else None
+    one_of = spaces & {"device", "host"}
+    return Option(one_of.pop() if len(one_of) == 1 else "unknown", None if is_open else False) if spaces or is_open else None

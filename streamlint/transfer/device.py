@@ -11,7 +11,7 @@ from streamlint.facts.objects import Constant, Container, Elements, Group, Libra
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, Read, Stream
-from streamlint.transfer.language import is_told_by_host
+from streamlint.transfer.language import is_host_comparison
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 from streamlint.transfer.policies import Policies
@@ -78,7 +78,7 @@ class DeviceOperations:
 
     def _on_device(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
-        if one is not None and is_told_by_host(function, one):
+        if one is not None and is_host_comparison(function, one):
             return False
         if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
             return True
@@ -142,7 +142,7 @@ class DeviceOperations:
             yield from self._stored(function, one)
         elif one[0] == op.ITEM and not function.is_cpp and self._is_masked(function, one[4]):
             yield DeviceOperation(READ, MASKING, "torch", Stream(CURRENT), one[3], (one[3],), waits=True)
-        elif one[0] in _OPERATORS and not function.is_cpp and not is_told_by_host(function, one):
+        elif one[0] in _OPERATORS and not function.is_cpp and not is_host_comparison(function, one):
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
 

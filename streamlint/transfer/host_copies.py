@@ -89,10 +89,10 @@ class HostCopies:
         to, module = call.row.get("to"), call.one("of", call.receiver)
         if module is None or to == "host" or call.function.is_cpp:
             return
-        for known in self._handed_in(Known(call.function, module, ())):
+        for known in self._from_callers(Known(call.function, module, ())):
             yield from self._moved(call, known)
 
-    def _handed_in(self, known: Known, depth: int = 0) -> Iterator[Known]:
+    def _from_callers(self, known: Known, depth: int = 0) -> Iterator[Known]:
         """Where a module is made: what callers hand in for a parameter."""
         known = self.contexts.traced(known)
         made = self.contexts.definition(known)
@@ -103,7 +103,7 @@ class HostCopies:
             site = Site(caller, one)
             given = self.contexts.given(known.function, made, site)
             if given is not None and given[0] is caller and caller is not known.function:
-                yield from self._handed_in(Known(caller, given[1], ((known.function, site), *known.context)), depth + 1)
+                yield from self._from_callers(Known(caller, given[1], ((known.function, site), *known.context)), depth + 1)
 
     def _moved(self, call: ModelledCall, known: Known) -> Iterator[HostCopy]:
         made = self.contexts.definition(known)
@@ -143,7 +143,7 @@ class HostCopies:
         spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
         if "cuda" in words or "device" in spaces or int in map(type, constants):
             return LITERAL
-        if words or ("host" in spaces and not ("unknown" in spaces and any(map(self._is_of_other, self._handed_in(known))))):
+        if words or ("host" in spaces and not ("unknown" in spaces and any(map(self._is_of_other, self._from_callers(known))))):
             return ""
         return ASKED if self._may_be_device(call, known, values) else ""
 
@@ -212,10 +212,10 @@ class HostCopies:
                 is_shown = any(each.space == "device" and each.evidence != "asked" for each in theirs)
                 if spaces & {"host", "managed"} or not (is_shown or origin.how != "fetched" or "device" in spaces):
                     continue
-                if direction == "h2d" or all(each.space == "host" for each in mine) or self._are_told_apart(mine, theirs):
+                if direction == "h2d" or all(each.space == "host" for each in mine) or self._are_distinguished(mine, theirs):
                     yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
 
-    def _are_told_apart(self, hosts: list[Origin], others: list[Origin]) -> bool:
+    def _are_distinguished(self, hosts: list[Origin], others: list[Origin]) -> bool:
         """Whether the devices of two sides are given by different values, one of which is the host: who tells them apart copies between."""
         first, second = ({self._asked_of(origin) for origin in origins} for origins in (hosts, others))
         return bool(second) and None not in first | second and first.isdisjoint(second)
@@ -238,7 +238,7 @@ class HostCopies:
 
 
 def _may_meet(first: Origin, second: Origin) -> bool:
-    """Whether the same calls may have handed two memories to the function that copies."""
+    """Whether the same calls may have passed two memories to the function that copies."""
     return all(one == other for one, other in zip(reversed(first.passed), reversed(second.passed), strict=False))
 
 

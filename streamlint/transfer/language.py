@@ -19,7 +19,7 @@ _WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
 _ON_HOST = frozenset({"is", "is not", "in", "not in"})
 
 
-def is_told_by_host(function: Function, one: Instruction) -> bool:
+def is_host_comparison(function: Function, one: Instruction) -> bool:
     """Whether a comparison asks which object something is, or for a member: the answer is a truth of the language, and no tensor."""
     return one[0] == op.COMPARE and not function.is_cpp and function.text(one[3]) in _ON_HOST
 

@@ -34,7 +34,7 @@ class Queued(NamedTuple):
     writes: tuple[int, ...] = ()
     direction: str = ""
     waits: bool = False
-    is_told: bool = True
+    is_known: bool = True
     call: ModelledCall | None = None
     kernel: int = op.NONE  # the register of the kernel
     given: tuple[int, ...] = ()  # what the kernel is given

@@ -85,9 +85,9 @@ class Launches(LaunchRows):
     def _launch(self, function: Function, one: Instruction) -> Queued:
         config, given = one[6 : 6 + one[5]], one[6 + one[5] :]
         name = self._kernel(function, one[3])
-        reads, writes, is_told = self.accesses(function, one[3], given)
+        reads, writes, is_known = self.accesses(function, one[3], given)
         how, operand = (GIVEN, config[3]) if len(config) > 3 else (OMITTED, op.NONE)
-        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told, kernel=one[3], given=given)
+        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_known=is_known, kernel=one[3], given=given)
 
     def _kernel(self, function: Function, register: int) -> str:
         return function.dotted(register).rpartition("::")[2] or "kernel"
@@ -135,7 +135,7 @@ class Launches(LaunchRows):
         how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
         given = tuple(register for _, register in argument_registers(function, one))
         name = function.dotted(kernel).rpartition(".")[2] or "the kernel"
-        return Queued(how, operand, "kernel", name, "numba", given, given, is_told=False)
+        return Queued(how, operand, "kernel", name, "numba", given, given, is_known=False)
 
     def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
@@ -196,12 +196,12 @@ class Launches(LaunchRows):
     def _of_callees(self, callees: Sequence[object], given: tuple[int, ...], name: str, library: str) -> Iterator[Queued]:
         for callee in callees:
             for one, work in self.of(callee) if isinstance(callee, Function) else ():
-                found = self._handed_on(given, callee, work, name) if isinstance(callee, Function) else None
+                found = self._through_parameter(given, callee, work, name) if isinstance(callee, Function) else None
                 if found is not None and isinstance(callee, Function):
                     yield found._replace(library=library, inner=Site(callee, one))
                     return
 
-    def _handed_on(self, given: tuple[int, ...], callee: Function, work: Queued, name: str) -> Queued | None:
+    def _through_parameter(self, given: tuple[int, ...], callee: Function, work: Queued, name: str) -> Queued | None:
         """The work of a callee whose stream is one of its parameters, as work of the call."""
         index = _parameter(callee, work.operand) if work.how == GIVEN else None
         if index is None or index >= len(given):
@@ -210,7 +210,7 @@ class Launches(LaunchRows):
             tuple(given[place] for each in side if (place := _parameter(callee, each)) is not None and place < len(given))
             for side in (work.reads, work.writes)
         )
-        return Queued(GIVEN, given[index], "library", name, "cython", reads, writes, is_told=work.is_told)
+        return Queued(GIVEN, given[index], "library", name, "cython", reads, writes, is_known=work.is_known)
 
     # --- calls of libraries
 
@@ -239,7 +239,7 @@ class Launches(LaunchRows):
         """The launch of a kernel, or of work of a library."""
         row = call.row
         reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
-        is_told = row.get("reads") is not None or row.get("writes") is not None
+        is_known = row.get("reads") is not None or row.get("writes") is not None
         given = tuple(call.all("given")) or call.operands
         waits = call.waits_for_result()
         kind = "kernel" if row.get("kernel") is not None else "library"
@@ -247,10 +247,10 @@ class Launches(LaunchRows):
         arguments: list[int] = []
         if kernel is not None:
             arguments = self._arguments(call)
-            reads, writes, is_told = self.accesses(call.function, kernel, arguments)
-        queued = Queued(how, operand, kind, call.name, row.library, waits=waits, is_told=is_told, call=call)
+            reads, writes, is_known = self.accesses(call.function, kernel, arguments)
+        queued = Queued(how, operand, kind, call.name, row.library, waits=waits, is_known=is_known, call=call)
         queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
-        return queued._replace(reads=reads if is_told else given, writes=writes if is_told else given)
+        return queued._replace(reads=reads if is_known else given, writes=writes if is_known else given)
 
     def _arguments(self, call: ModelledCall) -> list[int]:
         """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""

@@ -284,14 +284,14 @@ def _is_pointer(call: ModelledCall, value: int, kind: int) -> bool:
     return any(one.name.rpartition(".")[2] == "c_void_p" for one in named) and not are_plain(list(call.values(value)))
 
 
-class HandedCall(ModelledCall):
-    """A call of a library that a thread does, which was handed the function and its arguments: what it gives is in no register."""
+class DeferredCall(ModelledCall):
+    """A call of a library that a thread does, which was passed the function and its arguments: what it gives is in no register."""
 
-    __slots__ = ("handed",)
+    __slots__ = ("bound",)
 
-    def __init__(self, facts: Facts, function: Function, call: LibraryCall, row: Row, handed: Called) -> None:
+    def __init__(self, facts: Facts, function: Function, call: LibraryCall, row: Row, bound: Called) -> None:
         super().__init__(facts, function, call, row)
-        self.handed = handed
+        self.bound = bound
 
     @property
     def result(self) -> int:
@@ -299,11 +299,11 @@ class HandedCall(ModelledCall):
 
     @property
     def receiver(self) -> int | None:
-        return receiver_of(self.function, self.handed.callee) if self.call.receiver is not None else None
+        return receiver_of(self.function, self.bound.callee) if self.call.receiver is not None else None
 
     @property
     def called(self) -> Called:
-        return self.handed
+        return self.bound
 
 
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:

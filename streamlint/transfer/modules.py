@@ -32,7 +32,7 @@ def _is_module(function: Function, held: Weights, modelled: Modelled, depth: int
     """Whether a value was made as a module, or moved to a device before: if it is called, it is one."""
     owner = function.method.owner if function.method is not None else None
     if held.name:
-        stores = owner.own_stores.get(held.name, ()) if owner is not None and _is_at_hand(function, held.register) else ()
+        stores = owner.own_stores.get(held.name, ()) if owner is not None and _is_own_object(function, held.register) else ()
         return any(_is_module(store.function, Weights(store.value), modelled, depth - 1) for store in stores)
     one = function.definitions[held.register] if held.register >= 0 else None
     if one is None or depth == 0 or function.is_cpp:
@@ -56,7 +56,7 @@ def _gives_module(call: ModelledCall) -> bool:
     return is_move and (row.get("to") == "device" or call.device_spaces() == {"device"})
 
 
-def _is_at_hand(function: Function, register: int) -> bool:
+def _is_own_object(function: Function, register: int) -> bool:
     """Whether a register holds the object whose method it is."""
     one = function.definitions[register] if register >= 0 else None
     return function.method is function and one is not None and one[0] == op.PARAM and one[3] == 0

@@ -23,7 +23,7 @@ CHOSEN = "chosen"
 
 
 class Origin(NamedTuple):
-    """Memory and the place that made it. ``space`` and ``pinning`` as in `objects.Memory`. ``passed``: the calls by which callers handed
+    """Memory and the place that made it. ``space`` and ``pinning`` as in `objects.Memory`. ``passed``: the calls by which callers passed
     it to the function that asks, the outermost first; ``views``: the instructions that took a part of it which may have gaps."""
 
     known: Known

@@ -84,12 +84,12 @@ class Kept(Base):
         """The kinds of memory that a register may hold, each with the origin at which its way ends, whatever led here; each origin once."""
         found = self._ended.get(known)
         if found is None:
-            found, met = [], set[Origin]()
+            found, visited = [], set[Origin]()
             for memory in self._arrivals(known.function, known.register):
                 end = self._end(Origin(known, *memory.kind, (), frozenset(), "kept"), one, memory)
-                if end is None or end not in met:
+                if end is None or end not in visited:
                     found.append((memory, end))
-                    met.update((end,) if end is not None else ())
+                    visited.update((end,) if end is not None else ())
             self._ended[known] = found
         return found
 
@@ -99,8 +99,8 @@ class Kept(Base):
         if found is None:
             node = self.facts.values(function, register)
             memory = [value for value in node.values if isinstance(value, Memory)]
-            told = (self._arrival(function, node, value) for value in memory)
-            found = self._arrived[function, register] = dict.fromkeys(each for each in told if each is not None)
+            arriving = (self._arrival(function, node, value) for value in memory)
+            found = self._arrived[function, register] = dict.fromkeys(each for each in arriving if each is not None)
         return found
 
     def _arrival(self, function: Function, node: Node, value: Memory) -> _Arrival | None:
@@ -323,8 +323,8 @@ class Kept(Base):
         node = self.facts.values(known.function, register)
         loaders = [value for value in node.values if isinstance(value, LibraryObject) and value.kind == "loader"]
         # one that is only declared to be a loader tells nothing of its pinning
-        telling = [value for value in loaders if value.detail == f"{origin.space}/{origin.pinning}"] or loaders
-        made = ([site for site in node.trace(value) if op.DEFINES[site.instruction[0]]] for value in telling)
+        matching = [value for value in loaders if value.detail == f"{origin.space}/{origin.pinning}"] or loaders
+        made = ([site for site in node.trace(value) if op.DEFINES[site.instruction[0]]] for value in matching)
         sites = next(filter(None, made), None)
         if sites is None:
             return None

@@ -47,7 +47,7 @@ class Parts(Made):
             yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
 
     def _members(self, way: Way, one: Instruction) -> list[Way]:
-        """The ways to what a tuple or a mapping holds at one place; none where that is not to be told."""
+        """The ways to what a tuple or a mapping holds at one place; none where that is unknown."""
         known, base = way.known, one[3]
         if one[0] == op.UNPACK:
             made = self.contexts.definition(known._replace(register=base))
@@ -113,7 +113,7 @@ class Parts(Made):
         made = function.definitions[one[3]] if one[3] >= 0 else None
         if one[6] != op.NONE or made is None or made[0] not in (op.CALL, op.INVOKE) or len(context) >= DEEPEST_CALLS:
             return []
-        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_handed]
+        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_higher_order]
         found: list[Known] = []
         for callee in {edge.callee: None for edge in edges if not is_running(context, function, edge.callee)}:
             for end in callee.by_opcode[op.RETURN]:
@@ -168,7 +168,7 @@ class Parts(Made):
                 yield Known(given[0], given[1], known.context)
 
     def ways_to_elements(self, way: Way, depth: int, seen: set[tuple[Function, int]] | None = None) -> Iterator[Way | None]:
-        """The elements of what a register holds, as ways of their own; None where some are not to be told.
+        """The elements of what a register holds, as ways of their own; None where some are unknown.
 
         A register is looked at once, whichever calls lead to it: what those above it give is the same.
         """
@@ -223,7 +223,12 @@ class Parts(Made):
         function, context = way.known.function, way.known.context
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
-            if edge.is_followed and not edge.is_handed and not is_running(context, function, callee) and not callee.by_opcode[op.YIELD]:
+            if (
+                edge.is_followed
+                and not edge.is_higher_order
+                and not is_running(context, function, callee)
+                and not callee.by_opcode[op.YIELD]
+            ):
                 entered = entering(context, callee, Site(function, one))
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0:
@@ -243,7 +248,7 @@ class Parts(Made):
         return [found for way in ways for found in self.of(*way) if found.known != origin.known]
 
     def elements(self, function: Function, register: int, context: Context) -> list[Known]:
-        """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
+        """The elements of a list that stands there, or that a caller gives; empty where they are unknown."""
         found = list(self.ways_to_elements(Way(Known(function, register, context)), 0))
         return [way.known for way in found if way is not None] if None not in found else []
 

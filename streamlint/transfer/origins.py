@@ -218,7 +218,7 @@ class Origins(Parts):
             yield from self.kept(way)
 
     def _entered_on(self, way: Way, origin: Origin) -> Iterator[Origin]:
-        """What a constructor was handed and keeps reaches a method by the calls of that on the new object, not by the construction."""
+        """What a constructor was passed and keeps reaches a method by the calls of that on the new object, not by the construction."""
         count = len(origin.passed) - len(way.passed)
         made = origin.passed[count - 1] if count > 0 else None
         calls: list[Site] = []
@@ -295,7 +295,7 @@ class Origins(Parts):
 
     def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function, context = way.known.function, way.known.context
-        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
         callees = [edge.callee for edge in edges if not is_running(context, function, edge.callee) and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
         if len(callees) > 1 and self.may_pin(Site(function, one)):

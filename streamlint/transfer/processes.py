@@ -79,7 +79,7 @@ class Processes:
         said = {str(value.value) for value in values if isinstance(value, Constant)}
         return said.pop() if len(said) == 1 else "" if given else self.method_set(function.unit)
 
-    # --- what is handed over
+    # --- what is passed
 
     def callables(self, function: Function, register: int, methods: tuple[str, ...] = ("__call__",), depth: int = 0) -> Iterator[Function]:
         """The functions that a value stands for: itself, methods of an object, and those that objects of libraries are made of."""

@@ -1,4 +1,4 @@
-"""Whose method runs: a call that entered a method of a class was made on an object of that class, whoever handed the object over."""
+"""Whose method runs: a call that entered a method of a class was made on an object of that class, whoever passed the object over."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Receivers:
             return
         is_call = one is not None and one[0] in (op.CALL, op.INVOKE) and len(context) < _DEEPEST
         edges = [each for each in self.transfer.edges(function, one) if each.is_followed] if is_call and one is not None else []
-        callee = edges[0].callee if len(edges) == 1 and not edges[0].is_handed else None
+        callee = edges[0].callee if len(edges) == 1 and not edges[0].is_higher_order else None
         if callee is None or one is None or callee.code.name == "__init__" or callee.by_opcode[op.YIELD] or entered_by(context, callee):
             yield from self.contexts.values(known)
             return

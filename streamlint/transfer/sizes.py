@@ -308,7 +308,7 @@ class Sizes:
 
 
 class LeastSizes(Sizes):
-    """How large memory is at least, where callers out of view leave parameters at their defaults, and no axis is empty."""
+    """How large memory is at least, where unknown callers leave parameters at their defaults, and no axis is empty."""
 
     def _joined(self, origin: Origin, registers: list[int], depth: int) -> Size:
         """The size of what is computed from operands: that of the largest, of which indices may pick a few."""

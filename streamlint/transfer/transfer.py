@@ -34,7 +34,7 @@ from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied
 from streamlint.transfer.call_sites import CallSites
 from streamlint.transfer.calls import CALLING
 from streamlint.transfer.members import calls_member_of_others, member
-from streamlint.transfer.modelled import HandedCall, ModelledCall, operands_of
+from streamlint.transfer.modelled import DeferredCall, ModelledCall, operands_of
 from streamlint.transfer.replaced import replaced, replacing
 from streamlint.waits import indices
 from streamlint.waits.operands import operand_of
@@ -72,7 +72,7 @@ class Transfer(CallSites):
     """The actions of instructions, and the calls that they make."""
 
     keeps_gil = False
-    """Whether the GIL is taken for held where it is let go: to explain why nothing is told."""
+    """Whether the GIL is taken for held where it is let go: to explain why nothing is reported."""
 
     def __init__(self, graph: CallGraph) -> None:
         super().__init__(graph)
@@ -111,7 +111,9 @@ class Transfer(CallSites):
 
     def _is_in_view(self, function: Function, one: Instruction) -> bool:
         """Whether a call runs an object of the program for sure."""
-        return one[0] == op.CALL and any(edge.is_followed and not (edge.is_guess or edge.is_handed) for edge in self.edges(function, one))
+        return one[0] == op.CALL and any(
+            edge.is_followed and not (edge.is_guess or edge.is_higher_order) for edge in self.edges(function, one)
+        )
 
     def _called(self, function: Function, one: Instruction) -> work.Worked:
         """The work of a call out of view."""
@@ -142,13 +144,13 @@ class Transfer(CallSites):
         """What the threads have waited for, of a function of a library that they run, for whose end an instruction waits."""
         handing = self.facts.program.handing
         for start in self.graph.joining.ended(function, one) if handing is not None else ():
-            handed = handing.of(function, start) if handing is not None else None
-            values = self.values(function, handed.callee) if handed is not None and handed.callee >= 0 else ()
+            bound = handing.of(function, start) if handing is not None else None
+            values = self.values(function, bound.callee) if bound is not None and bound.callee >= 0 else ()
             for value in (each for each in values if isinstance(each, External)):
                 row = self.facts.row_of(value)
-                if row is not None and handed is not None and row.effect == "synchronize":
+                if row is not None and bound is not None and row.effect == "synchronize":
                     yield from order.synchronize(
-                        HandedCall(self.facts, function, LibraryCall(start, row, value.name, value.receiver), row, handed)
+                        DeferredCall(self.facts, function, LibraryCall(start, row, value.name, value.receiver), row, bound)
                     )
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Action]:
@@ -274,11 +276,11 @@ class Transfer(CallSites):
         return not any(edge.is_followed for edge in self.edges(function, one))
 
     def _is_lost(self, function: Function, one: Instruction, modelled: Collection[ModelledCall]) -> bool:
-        """Whether code out of view may run: a function of a library without a row, a value of which nothing is known."""
+        """Whether unknown code may run: a function of a library without a row, a value of which nothing is known."""
         if one[0] == op.INVOKE and function.text(one[4]) in language.OF_RECORDS:
             return False
         edges = self.edges(function, one)
-        if any(edge.is_guess or edge.is_handed for edge in edges):
+        if any(edge.is_guess or edge.is_higher_order for edge in edges):
             return True
         if any(edge.is_followed for edge in edges):
             return False

@@ -13,7 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
-from streamlint.transfer.language import OPERATORS, is_told_by_host, leaves_out
+from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 from streamlint.waits.indices import is_gathered, parts_of
@@ -93,7 +93,7 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
     elif function.is_cpp and one[0] in OPERATORS:
         yield from _of_tensors(facts, function, one)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
-        if not is_told_by_host(function, one):
+        if not is_host_comparison(function, one):
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")

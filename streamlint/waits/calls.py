@@ -40,7 +40,7 @@ class Calls:
                 yield None  # a factor of the loss, from an earlier round
             return
         edges = self.places.hot.graph.calls(function).edges
-        callees = [edge.callee for edge in edges if edge.instruction == one and not edge.is_handed]
+        callees = [edge.callee for edge in edges if edge.instruction == one and not edge.is_higher_order]
         if one[3] == state.register:
             yield from self._asked(state, one)
         if any(register == state.register for _, register in argument_registers(function, one)):

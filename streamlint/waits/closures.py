@@ -36,7 +36,7 @@ def _frames(facts: Facts, place: Site, closure: Function) -> Iterator[Frame]:
 def may_be_made_for(facts: Facts, place: Site, closure: Function, target: Function) -> bool:
     """Whether the closure that a call calls may be the one that was made for a function: nothing shows that it was made for another."""
     made = [frame.arguments for frame in _frames(facts, place, closure)]
-    told = [[value for node in given.all for value in node.values] for given in made if given is not None]
-    if not told or len(told) < len(made):
+    held_values = [[value for node in given.all for value in node.values] for given in made if given is not None]
+    if not held_values or len(held_values) < len(made):
         return True
-    return any(isinstance(value, FunctionObject) and value.function is target for values in told for value in values)
+    return any(isinstance(value, FunctionObject) and value.function is target for values in held_values for value in values)

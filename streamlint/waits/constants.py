@@ -76,7 +76,7 @@ class Constants:
     def _once(self, root: Held, depth: int) -> Values | None:
         """What a register may hold; what hangs on itself adds nothing."""
         if root in self._asking:
-            self.given.met += 1
+            self.given.cycles += 1
             return frozenset()
         self._asking.add(root)
         found = self._of(root, depth)

@@ -335,8 +335,8 @@ def _made_of(function: Function, one: Instruction, methods: Iterable[str] | None
         return one[3:4] if one[0] == op.ATTR and function.text(one[4]) not in function.known("of-form") else ()
     if one[0] in (op.CALL, op.INVOKE):
         return op.reads(one) if _may_make(function, one, methods) else None
-    is_handed_on = one[0] in _HANDED_ON or one[0] == op.COMPARE or (one[0] in (op.NEXT, op.ITER) and methods is None)
-    return op.reads(one) if is_handed_on else None
+    is_forwarded = one[0] in _HANDED_ON or one[0] == op.COMPARE or (one[0] in (op.NEXT, op.ITER) and methods is None)
+    return op.reads(one) if is_forwarded else None
 
 
 def _may_make(function: Function, one: Instruction, methods: Iterable[str] | None) -> bool:

@@ -48,10 +48,10 @@ class Given:
         self._seen: dict[Held, tuple[int, Roots | None]] = {}  # of one question: what hangs on what is asked is not the whole there
         self._asking: set[Held] = set()
         self._cut = 0  # how often one was too deep
-        self.met = 0  # how often what is asked hung on itself
+        self.cycles = 0  # how often what is asked hung on itself
 
     def roots(self, held: Held) -> Roots | None:
-        """Where all that a register may hold was made; None where that cannot be told."""
+        """Where all that a register may hold was made; None where that is unknown."""
         around, self._seen = self._seen, {}
         found = self._roots(held, _DEEPEST)
         self._seen = around
@@ -61,17 +61,17 @@ class Given:
         if held in self._known:
             return self._known[held]
         if held in self._asking:
-            self.met += 1
+            self.cycles += 1
             return frozenset()  # what hangs on itself adds nothing
         seen = self._seen.get(held)
         if seen is not None and seen[0] >= depth:
             return seen[1]
-        met, cut = self.met, self._cut
+        cycles, cut = self.cycles, self._cut
         self._asking.add(held)
         found = self._find(held, depth) if depth else None
         self._asking.discard(held)
         self._cut += not depth
-        if not self._asking or (self.met, self._cut) == (met, cut):
+        if not self._asking or (self.cycles, self._cut) == (cycles, cut):
             self._known[held] = found
         else:
             self._seen[held] = depth, found
@@ -85,7 +85,7 @@ class Given:
         return frozenset({held}) if found is None and one is not None and one[0] in _OPEN else found
 
     def before(self, held: Held, depth: int = _DEEPEST) -> _Parts | None:
-        """Where all that a register may hold was right before: the register alone where it begins there; None where that cannot be told."""
+        """Where all that a register may hold was right before: the register alone where it begins there; None where that is unknown."""
         found = self._before(held, depth)
         if not held.makers or found is None:
             return found
@@ -133,13 +133,13 @@ class Given:
 
     def _is_never(self, held: Held, before: int, block: int, common: tuple[tuple[int, bool], ...]) -> bool:
         """Whether no call takes the way from one block to another, as conditions say that do not hold for all ways."""
-        function, met = held.function, self.met
+        function, cycles = held.function, self.cycles
         asked = [each for each in conditions(function, before) if each not in common]
         end = function.code.blocks[before][-1]
         if end[0] == op.BRANCH and end[3] != end[4]:
             register, is_turned = unnegated(function, end[2])
             asked.append((register, (block == end[3]) != is_turned))
-        return any(self.truth(function, register, held.context) is (not holds) for register, holds in asked) and self.met == met
+        return any(self.truth(function, register, held.context) is (not holds) for register, holds in asked) and self.cycles == cycles
 
     def _shared(self, held: Held, cell: tuple[str, int]) -> Iterator[Held]:
         """What functions set a variable to that closures share; of one that a known call has called, its caller tells more."""

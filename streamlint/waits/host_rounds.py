@@ -112,7 +112,7 @@ class HostRounds:
                 continue
             if not self._applications.is_closed(function.unit) or self._makers(function, call) is None:
                 return False
-        return self._placing.is_nowhere() or not any(self._is_handed_in(*each) for each in calls)
+        return self._placing.is_nowhere() or not any(self._may_be_given(*each) for each in calls)
 
     def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], makers: Context) -> bool:
         """Whether a device is chosen in the files of loops, or by methods of the modules that they call."""
@@ -123,8 +123,8 @@ class HostRounds:
         chooses = chooses or any(self._placing.takes_from_placing(site.function.unit) for _, site in makers)
         return chooses or any(self._placing.chooses_in(each, makers) for each in methods)
 
-    def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
-        """Whether a module calls what callers out of view may have handed to it, and no code in view tells where that was made."""
+    def _may_be_given(self, function: Function, call: Instruction, values: list[Object]) -> bool:
+        """Whether a module calls what unknown callers may have passed to it, and no code in view tells where that was made."""
         if call[0] != op.INVOKE or function.owner is None or not function.is_parameter(call[3], 0):
             return False
         is_kept = any(function.text(call[4]) in each.own_stores for each in self.facts.hierarchy.order(function.owner))
@@ -232,7 +232,7 @@ class HostRounds:
                 yield function, one, [value.receiver if isinstance(value, BoundMethod) else value for value in values]
 
     def _is_known(self, value: Object) -> bool:
-        """Whether a value comes from the program: of what code out of view gives it, callers of the program have handed nothing in."""
+        """Whether a value comes from the program: of what unknown code gives it, callers of the program have passed nothing in."""
         return not isinstance(value, Unknown) or value.reason == "external"
 
     def _is_own(self, unit: Unit, modules: list[Object]) -> bool:

@@ -28,8 +28,8 @@ class CppHostRounds:
         uses = [(region.function, one) for region in regions for one in self._stepped(region)]
         trained = {each for function, one in uses for each in self._classes(function, one[3])}
         first = regions[0].chain()[0].function
-        handed = (use for use in uses if use[0] is first or not _is_parameter(use[0], use[1][3]))  # helpers are handed what the loop has
-        if not trained or not all(self._is_own(function, one[3]) for function, one in handed):
+        helpers = (use for use in uses if use[0] is first or not _is_parameter(use[0], use[1][3]))  # helpers are passed what the loop has
+        if not trained or not all(self._is_own(function, one[3]) for function, one in helpers):
             return False
         functions = dict.fromkeys(region.function for region in regions)
         return not any(map(self._names_device, functions)) and trained.isdisjoint(self._moved)

@@ -318,7 +318,7 @@ class Idle:
         passes = bool(self.quiet.library(function, one))
         for edge in edges:
             reach = self._summary(edge.callee, facts, depth - 1, forwards)
-            if reach.queues or edge.is_handed:
+            if reach.queues or edge.is_higher_order:
                 return _QUEUES
             waits.update(dict.fromkeys(reach.waits))
             passes = passes or reach.passes

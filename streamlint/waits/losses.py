@@ -274,7 +274,7 @@ class LossSlice:
         found: dict[Function, list[tuple[Function, Instruction]]] = {}
         for caller in self.regions:
             for edge in self.graph.calls(caller).edges:
-                if edge.is_followed and not edge.is_handed and edge.instruction[0] in (op.CALL, op.INVOKE):
+                if edge.is_followed and not edge.is_higher_order and edge.instruction[0] in (op.CALL, op.INVOKE):
                     found.setdefault(edge.callee, []).append((caller, edge.instruction))
         return found
 

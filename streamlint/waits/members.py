@@ -55,8 +55,8 @@ class Members:
         key = (unit, name)
         if key not in self._globals:
             places = unit.globals.get(name, ())
-            is_told = places and all(register >= 0 for _, register in places) and not any(self._set_of(unit, name))
-            self._globals[key] = [Held(*place) for place in places] if is_told else []
+            is_known = places and all(register >= 0 for _, register in places) and not any(self._set_of(unit, name))
+            self._globals[key] = [Held(*place) for place in places] if is_known else []
         return self._globals[key]
 
     def _set_of(self, unit: Unit, name: str) -> Iterator[Store]:
@@ -122,14 +122,14 @@ class Members:
 
     def _of_field(self, definition: ClassInfo, name: str) -> list[Held] | None:
         """What the calls that make records of a class give for a field; those that leave it out mean what the class's body says."""
-        if self._is_handed_out(definition):
+        if self._is_argument(definition):
             return None
         places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
         if any(kind in _SPREAD for place in places for kind, _ in argument_registers(*place)):
             return None
         return [Held(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
 
-    def _is_handed_out(self, definition: ClassInfo) -> bool:
+    def _is_argument(self, definition: ClassInfo) -> bool:
         """Whether a class is an argument of a call, which may make objects of it: a parser of a command line."""
         name = definition.ir.name
         for unit in self.facts.program.mentioning(name):

@@ -159,7 +159,7 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
 
 
-def handed_over(function: Function, call: Instruction) -> Called | None:
+def deferred_target(function: Function, call: Instruction) -> Called | None:
     """What a call runs if some of its arguments are not its own: a partial object, a thread; None of any other call."""
     handing = function.unit.program.handing
     return handing.of(function, call) if handing is not None else None
@@ -188,7 +188,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
-    held = handed_over(function, call)
+    held = deferred_target(function, call)
     if held is not None and function.is_cpp:
         bound = 0
     if bound > index:

@@ -76,7 +76,7 @@ def _asks_of_tensor(facts: Facts, function: Function, register: int) -> bool:
 
 
 def _is_open(value: Object) -> bool:
-    """Whether a value only says that callers out of view, or the library's class behind an object, may have another one."""
+    """Whether a value only says that unknown callers, or the library's class behind an object, may have another one."""
     return getattr(value, "reason", "") == "caller" or (isinstance(value, External) and isinstance(value.receiver, Instance))
 
 

@@ -22,16 +22,16 @@ _MOST = 60
 _ORDERING = frozenset({"wait", "synchronize", "record"})
 
 
-class HandedOut:
+class PrivateHooks:
     """Which functions are hooks whose stream only they know."""
 
     def __init__(self, transfer: Transfer, streams: StreamMap) -> None:
         self.transfer = transfer
         self.streams = streams
-        self._handed: dict[Function, bool] = {}
+        self._given_away: dict[Function, bool] = {}
         self._below: dict[Function, frozenset[Function] | None] = {}
 
-    def runs_again(self, function: Function, lane: Lane) -> bool:
+    def is_rerun(self, function: Function, lane: Lane) -> bool:
         """Whether a function is called once more, and nothing but itself can have waited for the work of a stream meanwhile."""
         return self._is_private(lane, function) and self._waits_inside(lane, function)
 
@@ -40,13 +40,13 @@ class HandedOut:
         if function.owner is None or not self._is_private(lane, function):
             return []
         methods = (each for named in function.owner.methods.values() for each in named if each is not function and each.has_receiver)
-        return [each for each in methods if self.is_handed(each) and self._waits_inside(lane, function, each)]
+        return [each for each in methods if self.is_higher_order(each) and self._waits_inside(lane, function, each)]
 
     def counted(self, function: Function) -> frozenset[int]:
         """The registers of the parameters for which a hook is given a number with it, one more in each round of a loop: in a partial
         object, or as a default."""
         found = set[int]()
-        for param in function.by_opcode[op.PARAM] if self.is_handed(function) else ():
+        for param in function.by_opcode[op.PARAM] if self.is_higher_order(function) else ():
             given = list(self._given_before(function, param[3]))
             if given and all(_counts(maker, register) for maker, register in given):
                 found.add(param[2])
@@ -65,7 +65,7 @@ class HandedOut:
 
     def _is_private(self, lane: Lane, function: Function) -> bool:
         """Whether a function is a hook, and a stream is known to the program alone."""
-        return lane.kind == NAMED and self.is_handed(function) and self.streams.is_own(lane)
+        return lane.kind == NAMED and self.is_higher_order(function) and self.streams.is_own(lane)
 
     def _waits_inside(self, lane: Lane, *functions: Function) -> bool:
         """Whether none but some functions, and those that they call, wait for the work of a stream."""
@@ -73,11 +73,11 @@ class HandedOut:
         below = [self._reached(function) for function in functions] if waiting else [frozenset[Function]()]
         return all(each is not None for each in below) and waiting <= frozenset().union(*(each or () for each in below))
 
-    def is_handed(self, function: Function) -> bool:
+    def is_higher_order(self, function: Function) -> bool:
         """Whether no known code calls a function that its function makes and gives to a call."""
-        found = self._handed.get(function)
+        found = self._given_away.get(function)
         if found is None:
-            found = self._handed[function] = not function.is_cpp and self._is_given(function)
+            found = self._given_away[function] = not function.is_cpp and self._is_given(function)
         return found
 
     def _is_given(self, function: Function) -> bool:
@@ -89,7 +89,7 @@ class HandedOut:
         else:
             is_given = bool(places) and all(_is_passed_on(*place) for place in places)
         edges = [edge for place in places for edge in self.transfer.edges(*place) if edge.callee is function] if is_given else []
-        return is_given and all(edge.is_handed and not edge.is_elsewhere for edge in edges)
+        return is_given and all(edge.is_higher_order and not edge.is_elsewhere for edge in edges)
 
     def _reached(self, function: Function) -> frozenset[Function] | None:
         """A function, and those that it calls; None where these are too many."""
@@ -97,7 +97,7 @@ class HandedOut:
             below = [function]
             for each in below:
                 calls = (one for opcode in CALLING for one in each.by_opcode[opcode])
-                edges = (edge for one in calls for edge in self.transfer.edges(each, one) if edge.is_followed and not edge.is_handed)
+                edges = (edge for one in calls for edge in self.transfer.edges(each, one) if edge.is_followed and not edge.is_higher_order)
                 below += [callee for callee in dict.fromkeys(edge.callee for edge in edges) if callee not in below]
                 if len(below) > _MOST:
                     break

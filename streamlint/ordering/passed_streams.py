@@ -17,7 +17,7 @@ Streams = frozenset[LibraryObject]
 Calls = tuple[Site, ...]
 
 
-class HandedStreams:
+class PassedStreams:
     """What a program does with the streams that its functions hand on."""
 
     def __init__(self, beside: Beside) -> None:
@@ -34,10 +34,10 @@ class HandedStreams:
             return choice.made
         known = self._known.get((function, choice.place))
         if known is None:
-            known = self._known[function, choice.place] = self._handed(function, choice.place)
+            known = self._known[function, choice.place] = self._passed_in(function, choice.place)
         return known
 
-    def _handed(self, function: Function, place: Place) -> Streams:
+    def _passed_in(self, function: Function, place: Place) -> Streams:
         found: set[LibraryObject] = set()
         for register, one in enumerate(function.definitions):
             if one is not None and self.places.of(function, register) == place:
