@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -19,6 +20,7 @@ from streamlint.ordering.states import State
 from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.device import DeviceOperation
+from streamlint.transfer.lifting import lifted
 
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
 Places = tuple[Place, ...]
@@ -143,7 +145,8 @@ class CaptureStreams(CaptureWalk):
     def _bound(self, function: Function, chosen: Stream | None) -> Bound | None:
         """The stream that a context manager of the program makes current, where it is known where that was made."""
         bound = self._scopes.of(function, chosen.register) if chosen is not None and chosen.register >= 0 else None
-        is_own = bound is not None and bound.function is self._capture.begin.function  # who enters it begins the capture
+        begins = {place.function for place in lifted(self.transfer, self._capture.begin)}
+        is_own = bound is not None and bound.function in begins  # who enters it begins the capture
         sites = self._places(bound.function, bound.register) if bound is not None and not is_own else ()
         return bound if any(place.root[:2] == ("global", "site") for place in sites) else None
 
@@ -174,11 +177,16 @@ class CaptureStreams(CaptureWalk):
         return site is not None and not self._is_guarded(site)
 
     def _is_guarded(self, site: Site) -> bool:
-        """Whether a stream is only made under a condition: it may be there already, and in the capture."""
-        block = site.function.homes[site.instruction][0]
-        graph = site.function.control
-        heads = {loop.header for loop in graph.loops}
-        return any(by not in heads for by, _ in graph.controlled_by[block])
+        """Whether a stream is only made under a condition, also by a helper: it may be there already, and in the capture."""
+        begin = self._capture.begin.function
+        for place in lifted(self.transfer, site):
+            graph = place.function.control
+            heads = {loop.header for loop in graph.loops}
+            if any(by not in heads for by, _ in graph.controlled_by[place.function.homes[place.instruction][0]]):
+                return True
+            if place.function is begin or is_constructor(place.function):
+                return False
+        return False
 
     def _places(self, function: Function, register: int) -> tuple[Place, ...]:
         """What names a stream or an event: where it was made, or else the places that hold it."""
