@@ -25,8 +25,8 @@ from streamlint.facts.objects import (
     LibraryObject,
     Memory,
     Object,
-    PartialObject,
     Unknown,
+    without_partials,
 )
 from streamlint.facts.operators import EFFECTS, OF_FUNCTIONS
 from streamlint.ir import Instruction
@@ -111,13 +111,6 @@ _LEAVING = frozenset({"super", "staticmethod", "classmethod"})
 """What is given a function and does not run it."""
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""
-
-
-def _callee_of(value: Object) -> Object:
-    """What a call of a value calls: of a partial object, its function."""
-    while isinstance(value, PartialObject):
-        value = value.callee
-    return value
 
 
 class CallGraph:
@@ -341,7 +334,7 @@ class CallGraph:
         return calls
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
-        called = [_callee_of(value) for value in values]
+        called = [without_partials(value) for value in values]
         is_named = any(isinstance(value, External) for value in called)
         for value in called:
             if isinstance(value, External):

@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.decoding import keeps_no_gradients
 from streamlint.facts.effects import DERIVES
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES
+from streamlint.facts.instructions import behind, passed_on
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -97,14 +97,4 @@ def _between(function: Function, entered: Instruction) -> set[Instruction]:
 
 def _computes(function: Function, backward: Instruction) -> bool:
     """Whether what a call goes backward from was computed by the function that calls it."""
-    waiting, seen = list(op.reads(backward)), set[int]()
-    while waiting:
-        register = waiting.pop()
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or register in seen:
-            continue
-        seen.add(register)
-        if one[0] in _COMPUTING:
-            return True
-        waiting += list(one[3:]) if one[0] == op.PHI else [one[COPIES[one[0]]]] if one[0] in COPIES else []
-    return False
+    return any(one[0] in _COMPUTING for one in behind(function, op.reads(backward), passed_on))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
@@ -120,6 +120,23 @@ def selected(function: Function, one: Instruction, selector: Selector) -> list[i
     given = list(arguments_of(function, one))
     by_place = [register for place, (register, kind) in enumerate(given) if kind is None and place == selector.position]
     return by_place or [register for register, kind in given if kind == selector.keyword and kind is not None]
+
+
+def behind(function: Function, registers: Iterable[int], onward: Callable[[Instruction], Iterable[int]]) -> Iterator[Instruction]:
+    """The instructions that define registers, and those that these go back to over the registers that ``onward`` gives; each once."""
+    waiting, seen = list(registers), set[int]()
+    while waiting:
+        register = waiting.pop()
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[2] not in seen:
+            seen.add(one[2])
+            yield one
+            waiting += onward(one)
+
+
+def passed_on(one: Instruction) -> Iterable[int]:
+    """The registers that a value goes on from where it is copied or joined; none of what makes one: for `behind`."""
+    return one[3:] if one[0] == op.PHI else (one[COPIES[one[0]]],) if one[0] in COPIES else ()
 
 
 def uncopied(function: Function, register: int) -> Instruction | None:

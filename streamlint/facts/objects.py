@@ -232,6 +232,13 @@ class PartialObject(Object):
     arguments: Arguments
 
 
+def without_partials(value: Object) -> Object:
+    """What a call of a value calls: of a partial object, its callable."""
+    while isinstance(value, PartialObject):
+        value = value.callee
+    return value
+
+
 @record(frozen=True, slots=True, eq=False)
 class PartialMethod(Object):
     """``functools.partialmethod`` in the body of a class: a function and some of its arguments, behind the object."""

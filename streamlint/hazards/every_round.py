@@ -8,7 +8,7 @@ from functools import cached_property
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import behind, unnegated
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Constant, Site
 from streamlint.facts.trials import is_search
@@ -22,7 +22,6 @@ from streamlint.ordering.conditions import Conditions as Statuses
 from streamlint.ordering.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.constants import constants_of
-from streamlint.waits.operands import behind
 from streamlint.waits.questions import parts_of
 
 _TIMING = frozenset({"elapsed", "clock"})

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streamlint.checks.sl027_foreign_library_stream import NAMES
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.hazards.foreign_memory import ForeignMemory, Held, home_of
@@ -19,7 +20,6 @@ from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import IN_VIEW
 from streamlint.transfer.launches import OPENED
 from streamlint.transfer.waiting import Exchanged
-from streamlint.waits.operands import behind
 
 LIBRARIES = {**NAMES, OPENED: "the library"}
 DEEPEST = 8

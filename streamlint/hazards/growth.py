@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, unnegated
+from streamlint.facts.instructions import COPIES, behind, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, cell_of
-from streamlint.waits.operands import behind, operand_of
+from streamlint.waits.operands import operand_of
 
 Edge = tuple[int, int]
 _DEEPEST = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import behind
 
 Place = tuple[str, str]
 _MOST = 30

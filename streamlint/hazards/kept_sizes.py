@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.across import given_for
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import behind
 
 Leaves = frozenset[object]
 Answer = tuple[Instruction, Function, int]

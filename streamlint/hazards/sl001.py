@@ -8,6 +8,7 @@ from functools import cached_property
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
 from streamlint.facts import objects
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Evidence, Memory
@@ -34,7 +35,6 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
 from streamlint.transfer.there_already import ThereAlready
-from streamlint.waits.operands import behind
 from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
 

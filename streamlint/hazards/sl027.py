@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl027_foreign_library_stream import ForeignLibraryStream
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import LibraryObject
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
@@ -13,7 +14,6 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choices import NULL
 from streamlint.transfer.launches import OPENED
-from streamlint.waits.operands import behind
 
 RULE = ForeignLibraryStream
 

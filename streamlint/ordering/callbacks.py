@@ -7,7 +7,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, ModuleObject, Object, PartialObject, Site
+from streamlint.facts.objects import (
+    BoundMethod,
+    FunctionObject,
+    Instance,
+    LibraryObject,
+    ModuleObject,
+    Object,
+    Site,
+    without_partials,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -71,8 +80,7 @@ class Callbacks:
 
     def _functions(self, values: Iterable[Object]) -> Iterator[Function]:
         for value in values:
-            while isinstance(value, PartialObject):
-                value = value.callee
+            value = without_partials(value)
             if isinstance(value, BoundMethod):
                 value = value.method
             if isinstance(value, FunctionObject):

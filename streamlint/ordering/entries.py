@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.exports import Export, marks
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, PartialObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Object, Site, without_partials
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -261,9 +261,8 @@ class Entries:
                 yield Entry(function, None)
 
 
-def _function_of(value: object) -> Function | None:
-    while isinstance(value, PartialObject):
-        value = value.callee
+def _function_of(value: Object) -> Function | None:
+    value = without_partials(value)
     if isinstance(value, BoundMethod):
         value = value.method
     return value.function if isinstance(value, FunctionObject) else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind, passed_on
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import Beginnings
-from streamlint.ordering.choice import behind_copies, default_is_null, given_to
+from streamlint.ordering.choice import default_is_null, given_to
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
 from streamlint.ordering.flow import Tracked
@@ -109,17 +110,7 @@ class PassingNull(Walk):
 
 def _sources(function: Function, register: int) -> list[int]:
     """The registers that one may have its value from, behind copies and joins."""
-    waiting, found = [behind_copies(function, register)], list[int]()
-    seen = set(waiting)
-    for each in waiting:
-        made = function.definitions[each] if each >= 0 else None
-        if made is None or made[0] != op.PHI:
-            found.append(each)
-            continue
-        fresh = dict.fromkeys(behind_copies(function, one) for one in made[3:])
-        waiting += [one for one in fresh if one not in seen]
-        seen.update(fresh)
-    return found
+    return [one[2] for one in behind(function, [register], passed_on) if not passed_on(one)]
 
 
 def _joined(state: State, answer: Answer, more: frozenset[Tracked]) -> Answer:

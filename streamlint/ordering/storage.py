@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import assigned_at_once
+from streamlint.facts.instructions import assigned_at_once, behind
 from streamlint.facts.objects import Constant, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -15,7 +15,7 @@ from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 
 _IN_CPP = frozenset({op.LOAD, op.ITEM, op.BINARY, op.INPLACE})
 _ELEMENTWISE = frozenset({"==", "!=", "<", ">", "<=", ">="})

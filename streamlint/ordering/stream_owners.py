@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import COPIES
+from streamlint.facts.instructions import COPIES, behind
 from streamlint.facts.objects import ClassObject, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,7 +18,6 @@ from streamlint.ordering.rotation import gone_through
 from streamlint.ordering.walk_names import WalkNames
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import behind
 
 Owner = Site | tuple[ClassInfo, str]
 """The instruction that makes an object, or the one member of a class that holds it; the call of a function that makes a stream."""

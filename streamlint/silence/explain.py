@@ -130,12 +130,12 @@ class _Group:
     def passed_over(self, path: str, holds: Callable[[Span], bool]) -> Iterator[tuple[str, Span, str]]:
         """The waits of a place that are not reported: the rule, the place, and why; of one in no loop that counts, also why it is none with
         all loops, if that says more; nothing where that reports it."""
-        wide = replace(self.options, hidden_sync=ALL_LOOPS)
+        wide, known = replace(self.options, hidden_sync=ALL_LOOPS), dict[tuple[str, Span], str]()
         for code, span, why in passed_over(self._hot(self.options), path):
             if not holds(span):
                 continue
             if why == NO_LOOP and wide != self.options:
-                known = {(other, place): each for other, place, each in passed_over(self._hot(wide), path)}
+                known = known or {(other, place): each for other, place, each in passed_over(self._hot(wide), path)}
                 more = known.get((code, span), "")
                 why = f'{why}, and with hidden-sync = "{ALL_LOOPS}" {more}' if more not in ("", NO_LOOP) else more
             yield code, span, why

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, PartialObject, Site, Unknown
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, Site, Unknown, without_partials
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
@@ -93,8 +93,7 @@ class Batches:
 
     def _functions(self, loader: ModelledCall, collate: int) -> Iterator[Function]:
         for value in loader.values(collate):
-            while isinstance(value, PartialObject):
-                value = value.callee
+            value = without_partials(value)
             if isinstance(value, BoundMethod):
                 yield value.method.function
             elif isinstance(value, FunctionObject):

@@ -8,7 +8,7 @@ from itertools import islice
 
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import behind, unnegated
 from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -19,7 +19,7 @@ from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.operands import behind, operand_of
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import EQUAL, alike, conditions
 from streamlint.waits.tested import are_of_host
 

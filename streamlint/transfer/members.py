@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Instance
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.actions import Action, Viewed, Written
-from streamlint.waits.operands import behind
 
 _DEEPEST = 6
 _MAKING = frozenset({op.CALL, op.INVOKE, op.ATTR, op.COPY, op.BUILD, op.DICT, op.PHI})

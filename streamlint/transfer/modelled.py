@@ -9,6 +9,7 @@ from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,7 +17,7 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import SPACES, Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.partials import called
-from streamlint.waits.operands import argument_registers, behind, constants_of, makes_wait, selected_of
+from streamlint.waits.operands import argument_registers, constants_of, makes_wait, selected_of
 
 _PACKING = frozenset({"factory", "view", "same", "read", "none"})
 """Effects of what makes an array or an address of what it is given."""

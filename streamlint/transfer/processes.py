@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, PartialObject
+from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, without_partials
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -96,8 +96,7 @@ class Processes:
             yield from self._of_parts(function, one[3], methods, depth + 1)
 
     def _of_value(self, value: Object, methods: tuple[str, ...]) -> Iterator[Function]:
-        while isinstance(value, PartialObject):
-            value = value.callee
+        value = without_partials(value)
         if isinstance(value, FunctionObject):
             yield value.function
         elif isinstance(value, BoundMethod):

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Constant, Container, Instance, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import Parameter
 from streamlint.waits import sinks
 from streamlint.waits.holders import Frame, Holders, Member, Path, Places, State, fits, key_of
-from streamlint.waits.operands import argument_registers, behind, bound_of, operand_of, selected
+from streamlint.waits.operands import argument_registers, bound_of, operand_of, selected
 from streamlint.waits.questions import alike
 
 _COMPUTING = frozenset({"compute", "view", "factory", "transfer", "same"})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions
+from streamlint.facts.instructions import behind
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 
 
 def derives(hot: HotRegions, function: Function, loop: Loop) -> bool:

@@ -11,14 +11,14 @@ from functools import partial
 from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import behind, unnegated
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.waits.arms import between
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.passed import passed
 from streamlint.waits.questions import alike, parts_of

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import (
     Constant,
     Container,
@@ -28,7 +29,6 @@ from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import (
     argument_registers,
-    behind,
     constants_of,
     held_in,
     is_element_type,

@@ -14,13 +14,13 @@ from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
-from streamlint.waits.operands import behind
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet

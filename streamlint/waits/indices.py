@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Constant, Container, External, Memory, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 
 LIST = "list"
 """The type of what a library gives as a list of numbers."""

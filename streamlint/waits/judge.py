@@ -11,6 +11,7 @@ from streamlint.facts.call_graph import MOST_NAMES, CallGraph
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.facts.unused import Unused
@@ -28,7 +29,7 @@ from streamlint.waits.measuring import Measuring
 from streamlint.waits.must_execute import is_executed
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.needed_waits import needed_waits
-from streamlint.waits.operands import behind, taken_from
+from streamlint.waits.operands import taken_from
 from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, ModelFacts
 from streamlint.waits.passed import is_plain
 from streamlint.waits.piecemeal import Piecemeal

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import DeviceValue
 from streamlint.facts.program import Unit
@@ -20,7 +21,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import Models, first_part, last_part
 from streamlint.models.vocabulary import Selector
-from streamlint.waits.operands import behind, selected
+from streamlint.waits.operands import selected
 
 OF_DEVICES = "synchronize"
 """The method of a device that waits for it."""

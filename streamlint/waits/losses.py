@@ -9,6 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions
+from streamlint.facts.instructions import behind
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown
 from streamlint.facts.scopes import ExternalName
@@ -16,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.waits.moved import moved_to_host
-from streamlint.waits.operands import argument_registers, behind, inputs_of, operand_of
+from streamlint.waits.operands import argument_registers, inputs_of, operand_of
 from streamlint.waits.origins import LOSS, OUTPUT, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 from streamlint.waits.questions import alike
 from streamlint.waits.sinks import called_name

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import behind
 from streamlint.waits.origins import GRADIENTS, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, Place
 from streamlint.waits.wait import Wait
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions
+from streamlint.facts.instructions import behind
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 from streamlint.waits.sinks import called_name
 from streamlint.waits.wait import CAST, READ, Wait
 

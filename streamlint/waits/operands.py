@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import DICT, LIST, arguments_of
+from streamlint.facts.instructions import DICT, LIST, arguments_of, behind
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, CppName, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -27,18 +27,6 @@ _SIZES: tuple[Trait, ...] = ("bytes-1", "bytes-2", "bytes-4", "bytes-8")
 """What types of elements are known by."""
 _GIVING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH})
 """Instructions that are written with arguments."""
-
-
-def behind(function: Function, registers: Iterable[int], onward: Callable[[Instruction], Iterable[int]]) -> Iterator[Instruction]:
-    """The instructions that define registers, and those that these go back to over the registers that ``onward`` gives; each once."""
-    waiting, seen = list(registers), set[int]()
-    while waiting:
-        register = waiting.pop()
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[2] not in seen:
-            seen.add(one[2])
-            yield one
-            waiting += onward(one)
 
 
 def ahead(function: Function, register: int, onward: Collection[int]) -> Iterator[tuple[int, Instruction]]:

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.instructions import behind, last_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import behind
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.wait import Wait
 

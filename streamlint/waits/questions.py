@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import behind, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.operands import behind
 
 Key = tuple[object, ...]
 EQUAL = {"==": True, "is": True, "!=": False, "is not": False}

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.decoding import is_module
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import behind
 
 
 def values_passed(hot: HotRegions, region: Region) -> Iterator[int]:

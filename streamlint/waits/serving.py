@@ -12,13 +12,14 @@ from streamlint.facts.decoding import is_module
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Container, Group, Memory, are_plain
 from streamlint.facts.reaching import above
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop, led_to
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers
 
 _CALLS = (op.CALL, op.INVOKE)
 _JOINS = frozenset({"zip", "enumerate", "dict", "len", "isinstance"})

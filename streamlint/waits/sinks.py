@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
+from streamlint.facts.instructions import behind, uncast
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import behind
 
 TEXT = frozenset({"str", "repr", "format", "print"})
 ASKS_KIND = frozenset({"len", "isinstance", "issubclass", "type", "hasattr", "callable", "id"})

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
@@ -14,7 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import ahead, argument_registers, behind, inputs_of, selectors
+from streamlint.waits.operands import ahead, argument_registers, inputs_of, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.passed import passed
 from streamlint.waits.steady import steadiness_of

@@ -74,9 +74,8 @@ def test_a_run_comes_back(tmp_path: Path, callbacks: str) -> None:
     assert isinstance(recorder.taps, PythonTaps) == (callbacks == "python")
 
 
-def test_cupti_leaves_at_the_end_of_a_call(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process in which it stays launches slowly from then on. The call that is made for it is none of the program's."""
-    library, path = FakeLibrary(), tmp_path / "run.slt"
+def asks_driver(library: FakeLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the call that is made for CUPTI to leave be one of the library."""
 
     def asked(_version: object) -> None:
         with library.call(1, 2, 9, 90, 95):
@@ -84,6 +83,12 @@ def test_cupti_leaves_at_the_end_of_a_call(tmp_path: Path, callbacks: str, monke
 
     monkeypatch.setattr(cupti, "load", lambda _name: types.SimpleNamespace(cuDriverGetVersion=asked))
     monkeypatch.setattr(recorders, "gpu_name", lambda: "")
+
+
+def test_cupti_leaves_at_the_end_of_a_call(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in which it stays launches slowly from then on. The call that is made for it is none of the program's."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    asks_driver(library, monkeypatch)
     recorder = started(path, library)
     played(library)
     recorder.stop(leaves=True)
@@ -113,13 +118,7 @@ def lines(trace: Trace, call: Call) -> list[tuple[str, str]]:
 def test_a_recording_in_parts(tmp_path: Path, callbacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """CUPTI leaves between them. Numbers of calls begin anew, and what passed in between is cut out of the run."""
     library, path = FakeLibrary(), tmp_path / "run.slt"
-
-    def asked(_version: object) -> None:
-        with library.call(1, 2, 9, 90, 95):
-            pass
-
-    monkeypatch.setattr(cupti, "load", lambda _name: types.SimpleNamespace(cuDriverGetVersion=asked))
-    monkeypatch.setattr(recorders, "gpu_name", lambda: "")
+    asks_driver(library, monkeypatch)
     library.time = 1
     recorder = Recorder(str(path), Cupti(library), share=0.5)
     monkeypatch.setattr(parts, "PART", 1e9)  # this test says when
