@@ -324,7 +324,7 @@ def main(words: Sequence[str] | None = None) -> int:
         PAGE: page(packages, outcomes, sights, draws, REPOSITORIES),
         DETAILS: details(packages, outcomes, draws),
         PICTURE: accuracy_picture.picture(draws),
-        RELIABILITY: confidence_picture.picture(confidence.shown_bins()),
+        RELIABILITY: confidence_picture.picture(list(confidence.bins(confidence.left_out()))),
         DATA: json.dumps(data(packages), indent=1) + "\n",
     }
     stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]

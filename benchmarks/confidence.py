@@ -2,13 +2,13 @@
 
     python benchmarks/confidence.py collect --seed N --report FILE   # keep the grounds of the judged findings of a draw
     python benchmarks/confidence.py fit                              # write streamlint/findings/confidence.json
-    python benchmarks/confidence.py show                             # how it does on the half that it was not fitted on
+    python benchmarks/confidence.py show                             # how it does on draws that it was not fitted on
     python benchmarks/confidence.py fit --check                      # write nothing; exit 1 if the table is not what the grounds give
 
 A report is what `first_sight.py lint` writes: the findings of each tree, as the linter told them when they were judged, with their grounds
-(of a linter that tells none, with `streamlint/facts/grounds.py` added). The packages are shuffled by a seed, those of an owner together;
-the points are fitted on one half of them, by logistic regression with a penalty and with the signs that the terms must have. What a rule
-ever told of the ledger's packages is known beforehand: its log-odds are a term.
+(of a linter that tells none, with `streamlint/facts/grounds.py` added). The points are fitted by logistic regression with a penalty and
+with the signs that the terms must have. What a rule ever told of the ledger's packages is known beforehand: its log-odds are a term. What
+they are worth is shown on each draw by points that were fitted on the other draws alone: findings of one draw share packages and a linter.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ import argparse
 import itertools
 import json
 import math
-import random
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +34,7 @@ from streamlint.findings.grounds import Grounds
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = Path(__file__).parent / "precision" / "grounds.json"
 TABLE = ROOT / "streamlint" / "findings" / "confidence.json"
-SEED = 20261130
-LATER = (20261161, 20261177)
+LATER: tuple[int, ...] = ()
 """Draws that were judged after the points were fitted: they are shown apart, and not fitted on."""
 PENALTY = 2.0
 """On the square of the points; there is none on those that all findings get."""
@@ -65,6 +62,10 @@ class Row:
     code: str
     terms: Mapping[str, float]
     is_real: bool
+
+
+Shown = tuple[float, bool]
+"""A judged finding: the chance that it is given, and whether it is real."""
 
 
 # Collect
@@ -131,21 +132,17 @@ def _draws(mine: Iterable[Mapping[str, Any]]) -> list[int]:
 # Fit
 
 
-def halves(seed: int = SEED) -> tuple[list[Row], list[Row]]:
-    """What is fitted on, and what is shown: every other owner of judged packages, in an order by the rule that is told most of them and by
-    the seed. It does not ask of which findings grounds are kept."""
-    codes: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, one in judged(_draws(of_fit())):
-        codes[_owner(one)][one.code] += 1
-    owners = sorted(codes)
-    random.Random(seed).shuffle(owners)
-    fitted = set(sorted(owners, key=lambda owner: min(codes[owner], key=lambda code: (-codes[owner][code], code)))[::2])
-    found = rows(of_fit())
-    return [one for one in found if _owner(one) in fitted], [one for one in found if _owner(one) not in fitted]
+def folds() -> Iterator[tuple[int, list[Row], dict[str, float]]]:
+    """Each draw that is fitted on, with its judged findings and the points that the other draws give."""
+    found = of_fit()
+    for draw in _draws(found):
+        inside, others = (rows([one for one in found if (one["draw"] == draw) is is_own]) for is_own in (True, False))
+        yield draw, inside, fit(others)
 
 
-def _owner(one: Row | first_sight.Finding) -> str:
-    return one.package.partition("/")[0]
+def left_out() -> list[Shown]:
+    """All judged findings of the draws that are fitted on, each with the chance that the other draws give it."""
+    return [(chance(points, one), one.is_real) for _, found, points in folds() for one in found]
 
 
 def fit(found: Sequence[Row]) -> dict[str, float]:
@@ -181,10 +178,10 @@ def chance(points: Mapping[str, float], row: Row) -> float:
 
 def table() -> dict[str, Any]:
     """What `confidence.json` holds."""
-    fitted, draws = halves()[0], _draws(of_fit())
+    fitted, draws = rows(of_fit()), _draws(of_fit())
     dates = [judgment.date for _, one in judged(draws) for judgment in one.judged]
     return {
-        "source": f"benchmarks/precision/first_sight, draws {', '.join(map(str, draws))}, halves by the seed {SEED}",
+        "source": f"benchmarks/precision/first_sight, draws {', '.join(map(str, draws))}",
         "date": max(dates),
         "findings": len(fitted),
         "packages": len({one.package for one in fitted}),
@@ -200,20 +197,24 @@ def written() -> str:
 # Show
 
 
-def area(points: Mapping[str, float], found: Sequence[Row]) -> float:
-    """The chance that a real finding has more points than one that is not (AUC); half for equal ones."""
-    real = [chance(points, one) for one in found if one.is_real]
-    others = [chance(points, one) for one in found if not one.is_real]
+def shown_by(points: Mapping[str, float], found: Iterable[Row]) -> list[Shown]:
+    """Judged findings, each with the chance that points give it."""
+    return [(chance(points, one), one.is_real) for one in found]
+
+
+def area(found: Sequence[Shown]) -> float:
+    """The chance that a real finding is given more than one that is not (AUC); half for equal ones."""
+    real, others = ([given for given, is_real in found if is_real is which] for which in (True, False))
     wins = sum((one > other) + 0.5 * (one == other) for one in real for other in others)
     return wins / (len(real) * len(others)) if real and others else 0.5
 
 
-def bins(points: Mapping[str, float], found: Sequence[Row]) -> Iterator[tuple[float, int, int]]:
+def bins(found: Sequence[Shown]) -> Iterator[tuple[float, int, int]]:
     """Of findings whose chances lie together: the share that is expected to be real, how many there are, and how many are real."""
     for low, high in itertools.pairwise(BINS):
-        inside = [one for one in found if low <= chance(points, one) < high]
+        inside = [one for one in found if low <= one[0] < high]
         if inside:
-            yield sum(chance(points, one) for one in inside) / len(inside), len(inside), sum(one.is_real for one in inside)
+            yield sum(given for given, _ in inside) / len(inside), len(inside), sum(is_real for _, is_real in inside)
 
 
 def stored() -> dict[str, float]:
@@ -221,36 +222,34 @@ def stored() -> dict[str, float]:
     return dict(json.loads(TABLE.read_text(encoding="utf-8"))["points"])
 
 
-def shown_bins() -> list[tuple[float, int, int]]:
-    """The bins of the half that was not fitted on."""
-    return list(bins(stored(), halves()[1]))
-
-
 def section() -> Iterator[str]:
     """What docs/accuracy.md says of it."""
-    points, (fitted, shown) = stored(), halves()
+    points, fitted, shown = stored(), rows(of_fit()), left_out()
     yield "![Expected and real share of findings, by confidence](images/confidence.svg)"
     yield (
         f"What `--confidence` goes by was fitted to {len(fitted)} judged findings in {_packages(fitted)} public repositories "
-        f"({_real(fitted)} real), and is shown here on {len(shown)} in {_packages(shown)} others ({_real(shown)} real), whose owners are "
-        f"others too: a real finding has more points than a wrong one in {100 * area(points, shown):.0f} of 100 pairs (AUC)."
+        f"({_real(shown)} real) of {len(_draws(of_fit()))} draws. Here each draw is shown by points that were fitted on the other draws "
+        f"alone: a real finding has more points than a wrong one in {100 * area(shown):.0f} of 100 pairs (AUC); in the draws one by one "
+        f"in {', '.join(f'{100 * area(shown_by(given, found)):.0f}' for _, found, given in folds())}. Where a draw has findings of one "
+        "kind in few repositories, the points say little."
     )
-    yield "\n".join(_level_table(points, shown))
-    yield "\n".join(_bin_table(points, shown))
+    yield "\n".join(_level_table(shown))
+    yield "\n".join(_bin_table(shown))
     for draw in LATER:
         new = later(draw)
+        told = shown_by(points, new)
         yield (
-            f"A draw that was judged afterwards (seed {draw}; {len(new)} findings in {_packages(new)} repositories, {_real(new)} real, "
-            f"those apart that were mended at once): {100 * area(points, new):.0f} of 100 pairs."
+            f"A draw that was judged after the points were fitted (seed {draw}; {len(new)} findings in {_packages(new)} repositories, "
+            f"{_real(told)} real, those apart that were mended at once): {100 * area(told):.0f} of 100 pairs."
         )
-        yield "\n".join(_level_table(points, new))
+        yield "\n".join(_level_table(told))
     yield (
         "The points of a finding are added; what is expected is 1 / (1 + exp(-sum)). A rule's points rest on what it ever told of the "
-        "ledger's packages and of the half that was fitted; a rule without points has no judged finding, and gets what all get:"
+        "ledger's packages and of the draws; a rule without points has no judged finding, and gets what all get:"
     )
     yield "\n".join(_point_table(points))
     yield (
-        "More is counted and kept for the next fit, but made nothing better on packages of the fitted half that were left out: calls "
+        "More is counted and kept for the next fit, but made nothing better on the draw that was left out: calls "
         "and files on the way, branches that decide whether the place runs, unknown calls around it, whether the program makes the object, "
         "leads to the place or puts the value on a device itself, further places, and what each round does."
     )
@@ -260,20 +259,20 @@ def _packages(found: Sequence[Row]) -> int:
     return len({one.package for one in found})
 
 
-def _real(found: Sequence[Row]) -> int:
-    return sum(one.is_real for one in found)
+def _real(found: Sequence[Shown]) -> int:
+    return sum(is_real for _, is_real in found)
 
 
-def _level_table(points: Mapping[str, float], found: Sequence[Row]) -> Iterator[str]:
+def _level_table(found: Sequence[Shown]) -> Iterator[str]:
     yield from ("| confidence | findings | real | share |", "| --- | ---: | ---: | --- |")
     for name in reversed(LEVELS):
-        inside = [one for one in found if level_of(chance(points, one)) == name]
+        inside = [one for one in found if level_of(one[0]) == name]
         yield f"| {name} | {len(inside)} | {_real(inside)} | {share(_real(inside), len(inside))} |"
 
 
-def _bin_table(points: Mapping[str, float], found: Sequence[Row]) -> Iterator[str]:
+def _bin_table(found: Sequence[Shown]) -> Iterator[str]:
     yield from ("| expected | findings | real | share |", "| --- | ---: | ---: | --- |")
-    for mean, told, real in bins(points, found):
+    for mean, told, real in bins(found):
         yield f"| {100 * mean:.0f} % | {told} | {real} | {share(real, told)} |"
 
 
@@ -284,12 +283,14 @@ def _point_table(points: Mapping[str, float]) -> Iterator[str]:
 
 
 def show() -> Iterator[str]:
-    """How the points do on both halves."""
+    """How the points do on each draw, and on all of them together."""
     points = stored()
-    for name, found in zip(("fitted", "shown", *map(str, LATER)), (*halves(), *map(later, LATER)), strict=True):
-        yield f"{name}: {len(found)} findings in {_packages(found)} packages, {_real(found)} real, AUC {area(points, found):.2f}"
-        yield from _level_table(points, found)
-        yield from _bin_table(points, found)
+    parts = [(str(draw), shown_by(given, found)) for draw, found, given in folds()]
+    parts += [("each by the others", left_out()), *((f"{draw}, later", shown_by(points, later(draw))) for draw in LATER)]
+    for name, found in parts:
+        yield f"{name}: {len(found)} findings, {_real(found)} real, AUC {area(found):.2f}"
+        yield from _level_table(found)
+        yield from _bin_table(found)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """How sure a finding is: the share of findings with such grounds that readers judged real, by a table of points.
 
-The table (`confidence.json`) is fitted by `benchmarks/confidence.py` on judged findings of one half of the packages, and shown on the
-other half in docs/accuracy.md. It reads the structure of the program alone, no name in it.
+The table (`confidence.json`) is fitted by `benchmarks/confidence.py` on judged findings of drawn repositories, and shown in
+docs/accuracy.md on each draw by points of the others. It reads the structure of the program alone, no name in it.
 """
 
 from __future__ import annotations

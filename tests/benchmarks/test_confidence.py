@@ -32,11 +32,12 @@ def test_each_judged_finding_is_kept_once(confidence: Any) -> None:
     assert len({(one["draw"], one["package"], one["fingerprint"]) for one in kept}) == len(kept) == len(confidence.rows(kept))
 
 
-def test_no_owner_is_in_both_halves(confidence: Any) -> None:
-    fitted, shown = ({one.package.partition("/")[0] for one in half} for half in confidence.halves())
-    assert fitted
-    assert shown
-    assert not fitted & shown
+def test_each_draw_is_shown_by_points_of_the_others(confidence: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [{"draw": draw} for draw in (1, 1, 2, 3)]
+    monkeypatch.setattr(confidence, "of_fit", lambda: kept)
+    monkeypatch.setattr(confidence, "rows", lambda mine: [one["draw"] for one in mine])
+    monkeypatch.setattr(confidence, "fit", set)
+    assert list(confidence.folds()) == [(1, [1, 1], {2, 3}), (2, [2], {1, 3}), (3, [3], {1, 2})]
 
 
 def test_each_term_is_told_on_the_page(confidence: Any) -> None:
@@ -63,15 +64,14 @@ def test_what_all_findings_share_is_their_mean(confidence: Any) -> None:
 
 
 def test_the_area(confidence: Any) -> None:
-    points = {"any": 0.0, "loss": 1.0}
-    assert confidence.area(points, [row(confidence, True, loss=1.0), row(confidence, False)]) == 1.0
-    assert confidence.area(points, [row(confidence, True), row(confidence, False, loss=1.0)]) == 0.0
-    assert confidence.area(points, [row(confidence, True), row(confidence, False)]) == 0.5
+    assert confidence.area([(0.7, True), (0.3, False)]) == 1.0
+    assert confidence.area([(0.3, True), (0.7, False)]) == 0.0
+    assert confidence.area([(0.5, True), (0.5, False)]) == 0.5
 
 
 def test_each_finding_is_in_one_bin(confidence: Any) -> None:
-    found = [row(confidence, number % 2 == 0, loss=float(number)) for number in range(-20, 21)]
-    assert sum(told for _, told, _ in confidence.bins({"loss": 0.5}, found)) == len(found)
+    found = confidence.shown_by({"loss": 0.5}, [row(confidence, number % 2 == 0, loss=float(number)) for number in range(-20, 21)])
+    assert sum(told for _, told, _ in confidence.bins(found)) == len(found) == 41
 
 
 def test_what_is_collected(confidence: Any) -> None:
