@@ -377,7 +377,7 @@ def test_arguments_of_other_calls_than_allocations_are_not_read(tmp_path: Path) 
 
 
 def test_a_wait_names_its_stream(tmp_path: Path) -> None:
-    """As the records of work number it; the stream is asked for at the call, since CUPTI's own records of waits make all launches slower."""
+    """As records of work number it. CUPTI's own records of waits, which make all launches slower, are left to the callbacks in Python."""
     library, path = FakeLibrary(), tmp_path / "run.slt"
     library.streams = {7: 3, 13: 2}
     recorder = started(path, library)
