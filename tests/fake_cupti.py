@@ -29,6 +29,7 @@ class FakeLibrary:
         self.told: set[tuple[int, int]] = set()
         self.ended = False
         self.enabled: set[int] = set()
+        self.enabled_once: set[int] = set()
         self.cuptiGetTimestamp = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64))(self._now)  # compiled code calls it, too
         self._buffer, self._used = 0, 0
         self._texts = {name: ctypes.create_string_buffer(name) for named in NAMES.values() for name in named.values()}
@@ -36,6 +37,9 @@ class FakeLibrary:
         self.cuptiFinalize = ctypes.CFUNCTYPE(ctypes.c_int)(self._leave)
         self.kernel = ctypes.create_string_buffer(b"add_kernel")
         self.cuptiActivityGetNextRecord = _NextRecord(self)
+        number = ctypes.POINTER(ctypes.c_uint32)
+        self.cuptiGetStreamIdEx = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint8, number)(self._stream)
+        self.streams: dict[int, int] = {}  # that exist: their number, and how they were made
 
     def cuptiGetVersion(self, version: Any) -> int:
         version._obj.value = 28
@@ -44,6 +48,10 @@ class FakeLibrary:
     def _now(self, time: Any) -> int:
         time[0] = self.time
         return 0
+
+    def _stream(self, _context: int | None, stream: int | None, _per_thread: int, number: Any) -> int:
+        number[0] = 7 if stream is None else stream & 0xFF
+        return stream == 0xBAD
 
     def _leave(self) -> int:
         self.left += 1
@@ -72,6 +80,12 @@ class FakeLibrary:
 
     def cuptiActivityEnable(self, kind: int) -> int:
         self.enabled.add(kind)
+        self.enabled_once.add(kind)
+        return 0
+
+    def cuptiActivityEnableAndDump(self, kind: int) -> int:
+        if self.streams:
+            self.records(*(struct.pack("<IIIIII", kind, 1, number, 0, flag, 0) for number, flag in self.streams.items()))
         return 0
 
     def cuptiActivityDisable(self, kind: int) -> int:
@@ -95,9 +109,9 @@ class FakeLibrary:
         return 0
 
     @contextlib.contextmanager
-    def call(self, domain: int, number: int, correlation: int, start: int, end: int, second: int = 0) -> Iterator[None]:
+    def call(self, domain: int, number: int, correlation: int, start: int, end: int, second: int = 0, first: int = 0) -> Iterator[None]:
         """A call on this thread, and what happens in it."""
-        parameters = (ctypes.c_uint64 * 4)(0, second)
+        parameters = (ctypes.c_uint64 * 4)(first, second)
         data = (ctypes.c_uint32 * 18)()
         data[16] = correlation
         struct.pack_into("<Q", data, 16, ctypes.addressof(parameters))

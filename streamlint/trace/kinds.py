@@ -41,6 +41,9 @@ _TAKES_SIZE = re.compile(
 )
 
 
+_TAKES_STREAM = re.compile(r"(?:cuda|cu)StreamSynchronize$")
+
+
 def plain(name: str) -> str:
     """A call's name without versions and stream suffixes: ``cudaMemcpyAsync`` of ``cudaMemcpyAsync_ptsz_v7000``."""
     return _SUFFIX.sub("", _VERSION.sub("", name))
@@ -66,3 +69,9 @@ def is_direct(name: str, source: str, destination: str) -> bool:
 def takes_size(name: str) -> bool:
     """Whether a call (by its plain name) allocates or pins memory, and its second parameter is the size in bytes, a `size_t`."""
     return _TAKES_SIZE.match(name) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def takes_stream(name: str) -> bool:
+    """Whether a call (by its plain name) waits for the stream that is its first parameter."""
+    return _TAKES_STREAM.match(name) is not None

@@ -212,7 +212,7 @@ class WaitFinder:
             for _, register in given:  # what is given alone is gone over: a list, unless a tensor was computed
                 if self.reasons(function, register) and (len(given) > 1 or self._is_computed(function, register)):
                     yield Wait(function, one, CAST, call.name, register)
-        elif self._makes_wait(function, one, row, is_method):
+        elif self._makes_wait(function, one, row, is_method) or (row.get("checks_as_made") and self._is_made_to_check(function, one)):
             yield from self._fetched(function, call, row, is_method)
 
     def _makes_wait(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
@@ -249,19 +249,28 @@ class WaitFinder:
     def _checked(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
         """``Normal(mean, deviation)``, which asks whether all numbers are fit, unless the call or the whole program says otherwise."""
         one = call.instruction
-        given = [selected(function, one, selector, False) for selector in selectors(row, "checks")]
-        is_said = any(register is not None for register in given)
-        is_asked = any(self._may_hold(function, one, selector, True, False) for selector in selectors(row, "checks"))
-        checks = (
-            row.get("checks")
-            and not (is_said and not is_asked)
-            and not any(map(self.facts.program.mentioning, function.known("no-checks")))
-        )
-        if checks or self._makes_wait(function, one, row, False):
+        if self._checks(function, one, row) or self._makes_wait(function, one, row, False):
             yield from self._fetched(function, call, row, False)
         elif row.get("uploads") and any(self.reasons(function, register) for _, register in argument_registers(function, one)):
             numbers = (register for _, register in argument_registers(function, one) if _is_number(function, register))
             yield from (Wait(function, one, UPLOAD, call.name, register) for register in numbers)
+
+    def _checks(self, function: Function, one: Instruction, row: Row) -> bool:
+        """Whether an object is made to check what it is given, here and later on."""
+        given = [selected(function, one, selector, False) for selector in selectors(row, "checks")]
+        is_said = any(register is not None for register in given)
+        is_asked = any(self._may_hold(function, one, selector, True, False) for selector in selectors(row, "checks"))
+        is_off = any(map(self.facts.program.mentioning, function.known("no-checks")))
+        return bool(row.get("checks")) and not (is_said and not is_asked) and not is_off
+
+    def _is_made_to_check(self, function: Function, one: Instruction) -> bool:
+        """Whether the object whose method is called was made to check what it is given, wherever that was."""
+        node = self.facts.values(function, one[3])
+        made = [place for value in node.values if isinstance(value, LibraryObject) for place in [*node.trace(value)][-1:]]
+        rows = [(each, call.row) for each in made for call in self.graph.of_call(each.function, each.instruction).libraries]
+        return any(
+            row is not None and selectors(row, "checks") and self._checks(each.function, each.instruction, row) for each, row in rows
+        )
 
     def _is_put_there(self, function: Function, one: Instruction) -> bool:
         """Whether a factory has an argument for the device."""

@@ -75,6 +75,11 @@ DATA = (
             key("result", "word", "The kind of the result.", "buffer sequence scalar none self"),
             key("several", "place", "Where this argument is left out, or is a tensor, the result is no tuple but a tensor (`Tensor.max`)."),
             *WAITS,
+            key(
+                "checks_as_made",
+                "bool",
+                "The host asks for the truth of a check of the arguments where the object was made to check (`log_prob`).",
+            ),
             INSTEAD,
             SCALARS,
             key("compares", "bool", "The call asks for the truth of a comparison of its arguments, wherever they are (`max`)."),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.support.errors import StreamlintError
-from streamlint.trace.kinds import plain, takes_size
+from streamlint.trace.kinds import plain, takes_size, takes_stream
 from streamlint.trace.model import NO_STACK, UNKNOWN, Call, Frame, Stream, Trace, Work
 from streamlint.trace.readers import overhead
 from streamlint.trace.recording import form, layouts
@@ -76,7 +76,7 @@ class _File:
         self.kernels: dict[int, str] = {}
         self.frames: dict[int, Frame] = {}
         self.stacks: dict[int, int] = {0: NO_STACK}
-        self.links: list[tuple[int, int, int]] = []  # correlation, stack, second argument
+        self.links: list[tuple[int, int, int]] = []  # correlation, stack, word: see form
         self.calls: list[Call] = []
         self.works: list[Work] = []
         self.waits: list[tuple[int, int]] = []  # correlation of a wait, and its stream
@@ -248,6 +248,8 @@ class _File:
                 call.stack = self.stacks.get(stack, NO_STACK)
                 if takes_size(call.name):
                     call.bytes = word
+                elif word and takes_stream(call.name):
+                    call.stream = word - 1
         for correlation, stream in self.waits:
             call = by_correlation.get(outer.get(correlation, correlation))
             if call is not None:

@@ -26,6 +26,7 @@ _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of getti
 _LENT_EMPTY = 5  # CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER: buffers of records are all zeros when they are lent
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 _LEAVES, _ASKED = 24, "cuDriverGetVersion"  # the version of CUDA 12.6; a call that any process may make
+_PER_THREAD = (b"_ptsz", b"_ptds")
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
 _CHEAP = re.compile(
@@ -87,6 +88,7 @@ class Cupti:
     def __init__(self, library: Any) -> None:
         self.library = library
         self.subscriber = ctypes.c_void_p()
+        self.per_thread: set[tuple[int, int]] = set()  # calls, by domain and number, for which no stream is that of their thread
         version = ctypes.c_uint32()
         library.cuptiGetVersion(ctypes.byref(version))
         self.version = version.value
@@ -113,6 +115,8 @@ class Cupti:
         for number in range(1, _LAST_CALL):
             if not self.library.cuptiGetCallbackName(domain, number, ctypes.byref(name)) and name.value:
                 found[number] = kinds.plain(name.value.decode())
+                if name.value.endswith(_PER_THREAD):
+                    self.per_thread.add((domain, number))
         return {number: name for number, name in found.items() if name.startswith("cu")}
 
     def subscribe(self, called: object) -> None:
@@ -128,8 +132,10 @@ class Cupti:
         self.library.cuptiSetThreadIdType(_SYSTEM_THREADS)
         size, empty = ctypes.c_size_t(1), ctypes.c_uint8(1)
         self.library.cuptiActivitySetAttribute(_LENT_EMPTY, ctypes.byref(size), ctypes.byref(empty))  # older ones do not know it
-        for kind in layouts.KINDS:
+        for kind in (*layouts.KINDS, *([layouts.SYNCHRONIZATION] if calls else [])):
             self.call("cuptiActivityEnable", kind)
+        with_existing = self.has("cuptiActivityEnableAndDump")
+        getattr(self.library, "cuptiActivityEnableAndDump" if with_existing else "cuptiActivityEnable")(layouts.STREAM)
         if not calls:
             return
         without = {layouts.DRIVER: "cuptiActivityEnableDriverApi", layouts.RUNTIME: "cuptiActivityEnableRuntimeApi"}
@@ -157,7 +163,7 @@ class Cupti:
 
         NVIDIA's reference recommends that place, and versions before CUDA 12.6 crash behind it in programs with CUDA graphs.
         """
-        for kind in (*layouts.KINDS, layouts.DRIVER, layouts.RUNTIME):
+        for kind in (*layouts.KINDS, layouts.STREAM, layouts.SYNCHRONIZATION, layouts.DRIVER, layouts.RUNTIME):
             self.library.cuptiActivityDisable(kind)
         driver = load("libcuda.so.1") if leaves is not None and self.version >= _LEAVES and self.has("cuptiFinalize") else None
         if driver is not None and leaves is not None:

@@ -21,7 +21,8 @@ Blocks of kind ROWS hold JSON arrays, one a line; the first element names the ro
     ["part", time]                        another part begins, and correlations begin anew; what passed between the two was not recorded
 
 Blocks of kind RECORDS hold the beginnings of CUPTI's activity records. Blocks of kind LINKS hold, for each call whose stack was taken, its
-correlation and the number of the stack (32 bits each, unsigned) and the call's second argument (64 bits; of allocations the bytes).
+correlation and the number of the stack (32 bits each, unsigned) and a word (64 bits): of allocations the bytes, of waits for a stream its
+number plus one, else 0.
 A row stands before all blocks that need it.
 """
 

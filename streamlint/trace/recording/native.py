@@ -33,7 +33,7 @@ _ROOM = 4 << 20
 _MOST_FILLED = 512  # POOL of taps.c
 _MOST_KNOWN = 20_000
 _MOST_NAMES, _KINDS = 4096, 128  # MOST_NEW and KINDS of taps.c
-_STACK, _SIZE = 1, 2  # of taps.c
+_STACK, _SIZE, _STREAM, _PER_THREAD = 1, 2, 4, 8  # of taps.c
 _TAG = 7  # low bits of a pointer to a code object that a frame may set
 _STATE, _FRAME = 512, 128  # bytes in which a field is looked for
 _LONGEST_HEAD, _LONGEST_CODE = 512, 1 << 16  # bytes of a code object before its instructions, and of those
@@ -68,7 +68,7 @@ class NativeTaps:
     records_calls = True
     """Whether the records of calls are made here, so that CUPTI need not make them."""
 
-    def __init__(self, library: Any, stacks: Stacks, clock: Any) -> None:
+    def __init__(self, library: Any, stacks: Stacks, cupti: Any) -> None:
         self.called, self.requested, self.completed = library.tap_called, library.tap_requested, library.tap_completed
         self.meanwhile: set[int] = set()
         self._library = library
@@ -94,7 +94,8 @@ class NativeTaps:
             layout, self._start_of_code = _find(memory)
         finally:
             memory.close()
-        if not library.tap_begin((ctypes.c_int64 * 5)(*layout), *_states(), ctypes.cast(clock, ctypes.c_void_p)):
+        functions = (ctypes.cast(one, ctypes.c_void_p) for one in (cupti.cuptiGetTimestamp, cupti.cuptiGetStreamIdEx))
+        if not library.tap_begin((ctypes.c_int64 * 5)(*layout), *_states(), *functions):
             raise LookupError("no memory")
         self._try()
         stacks.keep_all()
@@ -103,7 +104,7 @@ class NativeTaps:
         """Take a stack here. Raises LookupError where it is not this function's."""
         data = (ctypes.c_uint64 * 9)()
         expected: list[tuple[int, int]] = []
-        self.asks(0, 0, stack=True, size=False)
+        self.asks(0, 0, "", stack=True)
         self.called(None, 0, 0, data)
         length = self._library.tap_take(self._out, _ROOM)
         values = struct.unpack_from(f"<{(length - _HEAD.size) // 8}Q", self._out, _HEAD.size) if length > _HEAD.size else ()
@@ -117,9 +118,10 @@ class NativeTaps:
         if not expected or [one for one in seen if one in expected][: len(expected)] != expected:
             raise LookupError("the frames of Python are not where they were looked for")
 
-    def asks(self, domain: int, number: int, *, stack: bool, size: bool) -> None:
-        """What is kept of a call besides its record. A second argument that is no size is not read, since there may be less."""
-        self._library.tap_asked(domain, number, _STACK * stack | _SIZE * size)
+    def asks(self, domain: int, number: int, name: str, *, stack: bool, per_thread: bool = False) -> None:
+        """What is kept of a call besides its record. Other arguments than sizes and streams are not read, since there may be less."""
+        word = _SIZE * kinds.takes_size(name) | _STREAM * kinds.takes_stream(name)
+        self._library.tap_asked(domain, number, _STACK * stack | word | _PER_THREAD * per_thread)
 
     def calls(self) -> Iterator[bytes]:
         """The records of the calls that have ended since the last time, in pieces."""
@@ -135,7 +137,7 @@ class NativeTaps:
         self._library.tap_wake(1)
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
-        """The links (correlation, stack, second argument) and the buffers (address, length) collected since the last time."""
+        """The links (correlation, stack, word) and the buffers (address, length) collected since the last time."""
         links: list[tuple[int, int, int]] = []
         while length := self._library.tap_take(self._out, _ROOM):
             self._links(ctypes.string_at(self._out, length), links)

@@ -11,7 +11,6 @@ import time
 
 from streamlint import TYPE_CHECKING, __version__
 from streamlint.support.errors import StreamlintError
-from streamlint.trace import kinds
 from streamlint.trace.recording import form, layouts, sessions
 from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti, takes_time
 from streamlint.trace.recording.native import NativeTaps, compiled
@@ -84,7 +83,7 @@ class Recorder:
             for number, name in named.items():
                 stack = self.taps.takes_stack(name)
                 if stack or (self.taps.records_calls and takes_time(name)):
-                    self.taps.asks(domain, number, stack=stack, size=kinds.takes_size(name))
+                    self.taps.asks(domain, number, name, stack=stack, per_thread=(domain, number) in self._cupti.per_thread)
                     self._cupti.tell(domain, number)
 
     def _record(self) -> None:
@@ -258,7 +257,7 @@ def _rank() -> int | None:
 def taps_for(stacks: Stacks, cupti: Cupti) -> NativeTaps | PythonTaps:
     """The callbacks: compiled ones, or those in Python where they cannot be compiled or loaded, or Python's frames cannot be read."""
     try:
-        return NativeTaps(compiled(), stacks, cupti.library.cuptiGetTimestamp)
+        return NativeTaps(compiled(), stacks, cupti.library)
     except LookupError as error:
         return PythonTaps(stacks, str(error))
 

@@ -26,7 +26,7 @@ enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 };
 struct entry {
     _Atomic uint64_t ready; /* the turn of the ring in which it was filled */
     uint32_t correlation, thread, count, meanwhile;
-    uint64_t word; /* the second argument of the call: of allocations, the bytes */
+    uint64_t word; /* see word_of */
     uint64_t frames[2 * DEEPEST]; /* address of the code object, address of the instruction */
 };
 
@@ -58,11 +58,11 @@ enum { LOOK = 10 }; /* milliseconds between two looks at how much there is to co
 static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
 
-enum { STACK = 1, SIZE = 2 };
+enum { STACK = 1, SIZE = 2, STREAM = 4, PER_THREAD = 8 };
 static uint32_t (*leave)(void);
 static _Atomic int leaves; /* CUPTI is to leave the process when the next call ends */
 
-static uint8_t asked[4][CALLS]; /* whether a call's stack is taken, and whether its second argument is a size; by domain and number */
+static uint8_t asked[4][CALLS]; /* what is kept of a call besides its record, by domain and number */
 
 /* What is kept of a call besides its record. */
 void tap_asked(uint32_t domain, uint32_t number, uint32_t what)
@@ -88,6 +88,7 @@ struct open_call { /* that has begun in this thread */
 static struct ended *ended;
 static _Atomic uint64_t calls_head, calls_tail, calls_lost;
 static uint32_t (*get_time)(uint64_t *);
+static uint32_t (*get_stream)(void *context, void *stream, uint8_t per_thread, uint32_t *number);
 static __thread struct open_call open_calls[DEEP];
 static __thread uint32_t depth, thread, own_part;
 static _Atomic uint32_t part; /* of the recording: CUPTI leaves the process between two of them, and calls that are open then do not end */
@@ -113,7 +114,7 @@ static void in_child(void)
 }
 
 /* Take memory, and note where things are. Returns 0 where there is no memory, or the layout is absurd. */
-int tap_begin(const struct layout *given, void *state_function, void *main_thread_state, void *time_function)
+int tap_begin(const struct layout *given, void *state_function, void *main_thread_state, void *time_function, void *stream_function)
 {
     at = *given;
     span = 8 + (size_t)(at.code > at.instruction ? at.code : at.instruction);
@@ -124,6 +125,7 @@ int tap_begin(const struct layout *given, void *state_function, void *main_threa
     this_state = (void *(*)(void))state_function;
     main_state = main_thread_state;
     get_time = (uint32_t (*)(uint64_t *))time_function;
+    get_stream = (uint32_t (*)(void *, void *, uint8_t, uint32_t *))stream_function;
     process = getpid();
     ring = calloc(SLOTS, sizeof *ring);
     ended = calloc(ENDED, sizeof *ended);
@@ -231,6 +233,24 @@ static void keep(int domain, uint32_t number, const char *data, const struct ope
     atomic_store_explicit(&one->ready, turn + 1, memory_order_release);
 }
 
+/* Of allocations the bytes, their second argument. Of waits for a stream its number plus one, as records of work have it: CUPTI's own records
+ * of waits make all launches slower. Of other calls 0: they may have fewer arguments. */
+static uint64_t word_of(uint8_t asks, const char *data)
+{
+    const uint64_t *parameters;
+    void *context;
+    uint32_t number;
+    memcpy(&parameters, data + 16, sizeof parameters);
+    if (!parameters)
+        return 0;
+    if (asks & SIZE)
+        return parameters[1];
+    memcpy(&context, data + 40, sizeof context);
+    if (asks & STREAM && get_stream && !get_stream(context, (void *)parameters[0], !!(asks & PER_THREAD), &number))
+        return (uint64_t)number + 1;
+    return 0;
+}
+
 /* A call begins or ends: CUpti_CallbackFunc.
  *
  * Of calls within others, as of the driver's within the runtime's, the outermost is kept; others if they have a number of their own, by which
@@ -238,7 +258,6 @@ static void keep(int domain, uint32_t number, const char *data, const struct ope
  */
 void tap_called(void *argument, int domain, uint32_t number, const char *data)
 {
-    const uint64_t *parameters;
     struct open_call *mine;
     uint8_t asks = asked[domain & 3][number % CALLS];
     (void)argument;
@@ -249,14 +268,13 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
         depth = 0;
     }
     if (*(const int32_t *)data != 0) { /* callbackSite: CUPTI_API_EXIT */
-        uint64_t end = clock_of_records();
         if (depth == 1 && atomic_exchange(&leaves, 0)) {
             depth = 0;
             leave();
             return;
         }
         if (depth && --depth < DEEP && domain && (!depth || open_calls[depth].correlation != open_calls[depth - 1].correlation))
-            keep(domain, number, data, &open_calls[depth], end);
+            keep(domain, number, data, &open_calls[depth], clock_of_records());
         return;
     }
     if (depth >= DEEP) {
@@ -267,11 +285,10 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     mine->correlation = *(const uint32_t *)(data + 64);
     mine->has_stack = depth > 1 && mine[-1].has_stack && mine[-1].correlation == mine->correlation;
     if (asks & STACK && !mine->has_stack) {
-        memcpy(&parameters, data + 16, sizeof parameters);
-        take_stack(mine->correlation, parameters && asks & SIZE ? parameters[1] : 0); /* else there may be less than two */
+        take_stack(mine->correlation, word_of(asks, data));
         mine->has_stack = 1;
     }
-    mine->start = clock_of_records();
+    mine->start = depth > 1 && mine[-1].correlation == mine->correlation ? 0 : clock_of_records(); /* the inner one is not kept */
 }
 
 /* Have a function called when the next call ends, by which CUPTI leaves the process: it is safe there. */

@@ -63,8 +63,8 @@ class PythonTaps:
         """What the recording lacks, for the user."""
         return [f"calls that allocate or free memory have no lines: {self._reason}"]
 
-    def asks(self, domain: int, number: int, *, stack: bool, size: bool) -> None:
-        """What is kept of a call; sizes are those of allocations, which are not called back here."""
+    def asks(self, domain: int, number: int, name: str, *, stack: bool, per_thread: bool) -> None:
+        """What is kept of a call besides its record: allocations are not called back here, and CUPTI records which stream is waited for."""
 
     def calls(self) -> Iterator[bytes]:
         """Records of calls: CUPTI makes them."""

@@ -376,6 +376,22 @@ def test_arguments_of_other_calls_than_allocations_are_not_read(tmp_path: Path) 
     assert {number: word for number, _, word in links} in ({1: 4096, 2: 0}, {2: 0})
 
 
+def test_a_wait_names_its_stream(tmp_path: Path) -> None:
+    """As records of work number it. CUPTI's own records of waits, which make all launches slower, are left to the callbacks in Python."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    library.streams = {7: 3, 13: 2}
+    recorder = started(path, library)
+    for correlation, stream in ((1, 0x10D), (2, 0), (3, 0xBAD)):
+        with library.call(2, 131, correlation, 10 * correlation, 10 * correlation + 5, first=stream):
+            pass
+    recorder.stop()
+    trace = read(path)
+    compiled = not isinstance(recorder.taps, PythonTaps)
+    assert [one.stream for one in trace.calls] == ([13, 7, None] if compiled else [None] * 3)
+    assert (38 in library.enabled_once) != compiled
+    assert [(one.number, one.is_default, one.non_blocking) for one in trace.streams.values()] == [(7, True, False), (13, False, True)]
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
