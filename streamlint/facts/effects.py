@@ -133,6 +133,7 @@ class Effects:
         self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
         self._leading: dict[Effect, frozenset[Function]] = {}
+        self._leads: dict[tuple[Function, Effect], bool] = {}
 
     def own(self, function: Function) -> tuple[Cause, ...]:
         """What a function does by itself."""
@@ -152,6 +153,23 @@ class Effects:
         found = self._leading.get(effect)
         if found is None:
             found = self._leading[effect] = above(self.graph, self._doing(effect))
+        return found
+
+    def leads(self, function: Function, effect: Effect) -> bool:
+        """Whether a function may come to an effect of many calls, by itself or through what it calls: callees are looked at up to the first
+        one that has it."""
+        names = self.facts.models.gathered(_names_with, effect)
+        seen = {function: None}
+        waiting, found = list(seen), False
+        while waiting and not found:
+            one = waiting.pop()
+            known = self._leads.get((one, effect))
+            found = known or (not names.isdisjoint(one.called_names) and any(effect & cause.effect for cause in self.own(one)))
+            if known is None and not found:
+                more = dict.fromkeys(edge.callee for edge in self.graph.calls(one).edges if edge.is_followed and edge.callee not in seen)
+                seen.update(more)
+                waiting += more
+        self._leads.update(((one, effect), found) for one in ([function] if found else seen))
         return found
 
     def _doing(self, effect: Effect) -> Iterator[Function]:
