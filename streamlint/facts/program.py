@@ -124,6 +124,11 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def members(self) -> frozenset[str]:
+        """The names that bodies of the file's classes define."""
+        return frozenset(name for one in self.classes for name in (*one.methods, *one.assigned))
+
+    @cached_property
     def class_of_body(self) -> dict[int, ClassInfo]:
         """By the number of a class body's code: the class."""
         return {one.ir.body: one for one in self.classes}
