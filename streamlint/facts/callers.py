@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from os.path import dirname
 
@@ -33,12 +33,11 @@ _KEEPING = frozenset({op.RETURN, op.YIELD, op.SET_ATTR, op.SET_ITEM, op.APPEND, 
 """What gives a value to whoever asks later."""
 
 
-def _around(folder: str) -> Iterator[str]:
+@cache
+def _around(folder: str) -> tuple[str, ...]:
     """A folder, and those that it stands in, the innermost first; at last "" for all."""
-    while folder and folder != dirname(folder):
-        yield folder
-        folder = dirname(folder)
-    yield ""
+    above = dirname(folder)
+    return (folder, *_around(above)) if folder and folder != above else ("",)
 
 
 def _once(units: Iterable[Unit]) -> Iterator[Unit]:
