@@ -158,7 +158,7 @@ class Effects:
     def leads(self, function: Function, effect: Effect) -> bool:
         """Whether a function may come to an effect of many calls, by itself or through what it calls: callees are looked at up to the first
         one that has it."""
-        names = self.facts.models.gathered(_names_with, effect)
+        names = self.facts.models.gathered(_names_with, effect) | self._names_of_rounds(effect)
         seen = {function: None}
         waiting, found = list(seen), False
         while waiting and not found:
@@ -173,14 +173,18 @@ class Effects:
         return found
 
     def _doing(self, effect: Effect) -> Iterator[Function]:
-        does = {word for word, one in OF_ROUNDS.items() if one & effect}
-        rounds = {last_part(name) for row in self.rounds.rows if row.does in does for name in row.names}
-        for function, calls in self.rounds.candidates(self._naming(rounds)).items():
+        does = _of_rounds(effect)
+        for function, calls in self.rounds.candidates(self._naming(self._names_of_rounds(effect))).items():
             if not does.isdisjoint(self.rounds.among(function, calls)):
                 yield function
         for function in self._naming(self.facts.models.gathered(_names_with, effect)):
             if any(effect & cause.effect for cause in self.own(function)):
                 yield function
+
+    def _names_of_rounds(self, effect: Effect) -> frozenset[str]:
+        """The last parts of the names of what does an effect in rounds."""
+        does = _of_rounds(effect)
+        return frozenset(last_part(name) for row in self.rounds.rows if row.does in does for name in row.names)
 
     def _naming(self, names: Set[str]) -> Iterator[Function]:
         """The functions that may call something of these names."""
@@ -300,6 +304,11 @@ class Effects:
 
     def _values(self, function: Function, register: int) -> Collection[Object]:
         return self.facts.register(self.facts.base(function), register).values
+
+
+def _of_rounds(effect: Effect) -> set[str]:
+    """What rows of rounds do that have an effect."""
+    return {word for word, one in OF_ROUNDS.items() if one & effect}
 
 
 def _space(value: Object) -> str:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from streamlint.facts.autograd import is_of_autograd, takes_context
 from streamlint.facts.bindings import Bindings
-from streamlint.facts.fitting import fitting
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.frameworks import Frameworks
 from streamlint.facts.functions import Function
@@ -45,8 +44,6 @@ from streamlint.support.shared import Shared
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
 _TEXTS = frozenset({"str"})
-_ENTERED = (FunctionObject, BoundMethod, Unknown)
-"""Objects of which a call enters the function itself, or none in view."""
 _CALLABLE = (FunctionObject, BoundMethod, PartialObject)
 _OF_WORDS = frozenset({"Optional", "Union", "None", "typing"})
 
@@ -162,14 +159,7 @@ class Facts(Bindings):
         return list(dict.fromkeys(one for value in list(node.values) for one in self.members_of(value)))
 
     def callee_functions(self, function: Function, instruction: Instruction) -> dict[Function, None]:
-        """The functions that a call enters: asked for, whatever was asked before. What it gives back is not solved where it calls
-        functions of Python alone."""
-        if not function.is_cpp and instruction[0] in (op.CALL, op.INVOKE):
-            node = self.solver.demand(self.callee(self.base(function), instruction))
-            self.solver.solve()
-            if all(isinstance(value, _ENTERED) for value in node.values):
-                called = self.functions_in(fitting(node.values, function, instruction))
-                return {**self.enters(function, instruction), **dict.fromkeys(value.function for value in called)}
+        """The functions that a call enters: asked for, whatever was asked before."""
         self.values(function, instruction[2])
         return self.enters(function, instruction)
 

@@ -39,9 +39,10 @@ def find(context: Context) -> Iterator[Finding]:
         return
     for function, one in context.transfer.candidates(_FETCHING):
         calls = list(filter(search.may_fetch, context.transfer.modelled(function, one)))
-        if calls and (trail := search.beside(Site(function, one))):
-            if (found := next(filter(search.holds_all, calls), None)) is not None and not search.is_seldom(Site(function, one)):
-                yield search.report(found, trail)
+        trail = search.beside(Site(function, one)) if calls else ()
+        found = next(filter(search.holds_all, calls), None) if trail else None
+        if found is not None and not search.is_seldom(Site(function, one)):
+            yield search.report(found, trail)
 
 
 class _Search:
