@@ -7,8 +7,9 @@ and changes no result.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from itertools import islice
 from os.path import dirname
 
 from streamlint.facts.autograd import is_differentiated
@@ -32,12 +33,20 @@ _KEEPING = frozenset({op.RETURN, op.YIELD, op.SET_ATTR, op.SET_ITEM, op.APPEND, 
 """What gives a value to whoever asks later."""
 
 
-def _around(folder: str) -> Iterator[str]:
+@cache
+def _around(folder: str) -> tuple[str, ...]:
     """A folder, and those that it stands in, the innermost first; at last "" for all."""
-    while folder and folder != dirname(folder):
-        yield folder
-        folder = dirname(folder)
-    yield ""
+    above = dirname(folder)
+    return (folder, *_around(above)) if folder and folder != above else ("",)
+
+
+def _once(units: Iterable[Unit]) -> Iterator[Unit]:
+    """Each file where it comes first; those behind the last one that is asked for are not looked at."""
+    seen = set[Unit]()
+    for unit in units:
+        if unit not in seen:
+            seen.add(unit)
+            yield unit
 
 
 def _may_be_class(store: Store) -> bool:
@@ -112,8 +121,8 @@ class Callers(Calls):
                 for unit in units:
                     for around in _around(unit.folder):
                         below[around].append(unit)
-            ordered = dict.fromkeys(unit for around in _around(folder) for unit in below.get(around, ()))
-            found = self._nearest[name, folder] = list(ordered)[:MOST_FILES]
+            ordered = (unit for around in _around(folder) for unit in below.get(around, ()))
+            found = self._nearest[name, folder] = list(islice(_once(ordered), MOST_FILES))
         return found
 
     def methods_named(self, name: str, near: Unit) -> list[Function]:

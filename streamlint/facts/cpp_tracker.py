@@ -83,6 +83,9 @@ class CppTracker(Tracker):
     def _name(self, function: Function, name: str, depth: int) -> None:
         self.attribute(last_part(name), function.unit, depth)
 
+    def seen_from(self, unit: Unit) -> str:
+        return ""
+
     def look_up(self, name: str, unit: Unit, depth: int) -> None:
         for near in self.flow.cpp.mentioning(name):
             for function, one in near.cpp_uses.get(name, ()):

@@ -202,9 +202,6 @@ class Declarations:
 
 def annotation_of(owner: ClassInfo, member: str) -> tuple[str, TypeTuple | None]:
     """The annotation of a member of a class, in the body of the class or where a method sets it, and its C++ type."""
-    held = next((one for one in owner.ir.fields if one.name == member), None)
-    if held is not None and held.annotation:
-        return held.annotation, held.type
-    codes = [method.code.number for methods in owner.methods.values() for method in methods]
-    texts = (owner.unit.ir.annotations.get((number, f"self.{member}"), "") for number in codes)
-    return next(filter(None, texts), ""), held.type if held is not None else None
+    held = owner.fields.get(member)
+    said = held.annotation if held is not None else ""
+    return said or owner.annotated.get(f"self.{member}", ""), held.type if held is not None else None

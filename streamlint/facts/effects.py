@@ -133,6 +133,7 @@ class Effects:
         self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
         self._leading: dict[Effect, frozenset[Function]] = {}
+        self._leads: dict[tuple[Function, Effect], bool] = {}
 
     def own(self, function: Function) -> tuple[Cause, ...]:
         """What a function does by itself."""
@@ -154,15 +155,36 @@ class Effects:
             found = self._leading[effect] = above(self.graph, self._doing(effect))
         return found
 
+    def leads(self, function: Function, effect: Effect) -> bool:
+        """Whether a function may come to an effect of many calls, by itself or through what it calls: callees are looked at up to the first
+        one that has it."""
+        names = self.facts.models.gathered(_names_with, effect) | self._names_of_rounds(effect)
+        seen = {function: None}
+        waiting, found = list(seen), False
+        while waiting and not found:
+            one = waiting.pop()
+            known = self._leads.get((one, effect))
+            found = known or (not names.isdisjoint(one.called_names) and any(effect & cause.effect for cause in self.own(one)))
+            if known is None and not found:
+                more = dict.fromkeys(edge.callee for edge in self.graph.calls(one).edges if edge.is_followed and edge.callee not in seen)
+                seen.update(more)
+                waiting += more
+        self._leads.update(((one, effect), found) for one in ([function] if found else seen))
+        return found
+
     def _doing(self, effect: Effect) -> Iterator[Function]:
-        does = {word for word, one in OF_ROUNDS.items() if one & effect}
-        rounds = {last_part(name) for row in self.rounds.rows if row.does in does for name in row.names}
-        for function, calls in self.rounds.candidates(self._naming(rounds)).items():
+        does = _of_rounds(effect)
+        for function, calls in self.rounds.candidates(self._naming(self._names_of_rounds(effect))).items():
             if not does.isdisjoint(self.rounds.among(function, calls)):
                 yield function
         for function in self._naming(self.facts.models.gathered(_names_with, effect)):
             if any(effect & cause.effect for cause in self.own(function)):
                 yield function
+
+    def _names_of_rounds(self, effect: Effect) -> frozenset[str]:
+        """The last parts of the names of what does an effect in rounds."""
+        does = _of_rounds(effect)
+        return frozenset(last_part(name) for row in self.rounds.rows if row.does in does for name in row.names)
 
     def _naming(self, names: Set[str]) -> Iterator[Function]:
         """The functions that may call something of these names."""
@@ -282,6 +304,11 @@ class Effects:
 
     def _values(self, function: Function, register: int) -> Collection[Object]:
         return self.facts.register(self.facts.base(function), register).values
+
+
+def _of_rounds(effect: Effect) -> set[str]:
+    """What rows of rounds do that have an effect."""
+    return {word for word, one in OF_ROUNDS.items() if one & effect}
 
 
 def _space(value: Object) -> str:

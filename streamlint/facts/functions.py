@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.facts.keyword_stores import set_by_keyword
 from streamlint.facts.stores import Store, inner_stores
-from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
+from streamlint.ir import ClassIR, Code, DeclarationIR, FieldIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop, raising
 
@@ -442,12 +442,21 @@ class ClassInfo:
 
     def declares(self, name: str) -> bool:
         """Whether the body or a method gives an attribute a type."""
-        return any(one.name == name for one in self.ir.fields) or f"self.{name}" in self._annotated
+        return name in self.fields or f"self.{name}" in self.annotated
 
     @cached_property
-    def _annotated(self) -> frozenset[str]:
-        codes = {method.code.number for methods in self.methods.values() for method in methods}
-        return frozenset(text for number, text in self.unit.ir.annotations if number in codes)
+    def fields(self) -> dict[str, FieldIR]:
+        """By name: the fields that the body declares, the first one of each."""
+        return {one.name: one for one in reversed(self.ir.fields)}
+
+    @cached_property
+    def annotated(self) -> dict[str, str]:
+        """By target, as ``self.x``: the annotation with which a method sets it; that of the first method that has one."""
+        found: dict[str, str] = {}
+        for number in (method.code.number for methods in self.methods.values() for method in methods):
+            for text, said in self.unit.annotations.get(number, {}).items():
+                found[text] = found.get(text) or said
+        return found
 
     @cached_property
     def own_stores(self) -> dict[str, list[Store]]:

@@ -84,9 +84,8 @@ class Hierarchy:
     def definers(self, definition: ClassInfo, name: str) -> list[ClassInfo]:
         """The classes that give objects of derived classes a member of a name: those that derive from a class, and what they mix in."""
         if name not in self._definers:
-            defining = [
-                one for unit in self.program.mentioning(name) for one in unit.classes if name in one.methods or name in one.assigned
-            ]
+            units = (unit for unit in self.program.mentioning(name) if name in unit.members)
+            defining = [one for unit in units for one in unit.classes if name in one.methods or name in one.assigned]
             found: dict[ClassInfo, dict[ClassInfo, None]] = {}
             for one in defining:
                 for base in self.order(one)[1:]:

@@ -124,6 +124,19 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def annotations(self) -> dict[int, dict[str, str]]:
+        """By the number of a function's code: the annotations of what it assigns."""
+        found: dict[int, dict[str, str]] = defaultdict(dict)
+        for (number, target), said in self.ir.annotations.items():
+            found[number][target] = said
+        return dict(found)
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The names that bodies of the file's classes define."""
+        return frozenset(name for one in self.classes for name in (*one.methods, *one.assigned))
+
+    @cached_property
     def class_of_body(self) -> dict[int, ClassInfo]:
         """By the number of a class body's code: the class."""
         return {one.ir.body: one for one in self.classes}

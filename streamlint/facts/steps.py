@@ -122,10 +122,12 @@ class Following:
 
     def _of_name(self, named: tuple[str, Unit, int]) -> list[Steps]:
         """Where an attribute of a name leads to."""
-        found = self._known.get(named)
+        name, unit, depth = named
+        key = (name, self.seen_from(unit), depth)
+        found = self._known.get(key)
         if found is None:
             self.look_up(*named)
-            found = self._known[named] = self._noted()
+            found = self._known[key] = self._noted()
         return found
 
     def _later(self, note: Callable[..., None], *given: object) -> None:
@@ -138,6 +140,10 @@ class Following:
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         """Note what one use of a register leads to."""
         raise NotImplementedError
+
+    def seen_from(self, unit: Unit) -> str:
+        """What of a file decides where its attributes are looked up: the same for all files of a folder."""
+        return unit.folder
 
     def look_up(self, name: str, unit: Unit, depth: int) -> None:
         """Note the uses of an attribute of a name."""

@@ -100,9 +100,9 @@ class Tracker(Following):
         for near in nearest:
             for function, one in near.attribute_uses.get(name, ()):
                 self._attribute_use(function, one, depth)
-        is_text = any(name in near.texts for near in nearest)
+        is_text, around = any(name in near.texts for near in nearest), frozenset(nearest)
         for near in self.flow.nearest("getattr", unit.path):
-            is_near = near in nearest
+            is_near = near in around
             for function, one, taken in near.computed_uses:
                 is_asked = _may_mean(function, one[6], name, is_text) if taken is None else taken == name
                 if is_asked or (taken is None and is_near and _may_be_computed(function, name)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cached_property
-
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
@@ -28,10 +25,9 @@ class DeviceWork:
         self.origins = origins
         self.transfer = origins.transfer
 
-    @cached_property
-    def working(self) -> Collection[Function]:
-        """The functions that may put work on a device, by themselves and through what they call."""
-        return self.transfer.one_of(Effects, self.transfer.graph).leading(Effect.LAUNCHES | Effect.COPIES)
+    def works(self, function: Function) -> bool:
+        """Whether a function may put work on a device, by itself or through what it calls."""
+        return self.transfer.one_of(Effects, self.transfer.graph).leads(function, Effect.LAUNCHES | Effect.COPIES)
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of a device."""

@@ -224,7 +224,7 @@ class Earlier:
         if site.instruction[0] in (op.CALL, op.INVOKE):
             edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_higher_order]
             if depth >= _DEEPEST:
-                return False if any(edge.callee in self.work.working for edge in edges) else search.judge(site, at or site)
+                return False if any(self.work.works(edge.callee) for edge in edges) else search.judge(site, at or site)
             inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
             if (verdict := _common(inside)) is not None:
                 return verdict

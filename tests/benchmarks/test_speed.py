@@ -55,6 +55,13 @@ def test_the_page_holds_ratios(page: ModuleType) -> None:
     assert "Under load" in page.figures({**record, "load_at_start": 7.5})
 
 
+def test_a_page_has_what_was_measured(page: ModuleType) -> None:
+    assert page.figures({}) == f"{page.NOTHING}\n"
+    peer = {"date": "2026-11-21", "cpu": "a CPU", "cores": 2, "memory_gib": 16, "python": "3.12", "versions": {}, "load_at_start": 0.1}
+    peer |= {"part": 16, "files": 9, "packages": ["timm"], "command": "peer lint", "rows": [row("ruff", 2.0)]}
+    assert "every 16th source of timm (9 files)" in page.figures({"peers": {"peer": peer}})
+
+
 def test_the_committed_page_is_that_of_the_committed_record(page: ModuleType) -> None:
     record = json.loads((FOLDER / "speed.json").read_text(encoding="utf-8"))
     assert page.figures(record) in (page.DOCS / "speed.md").read_text(encoding="utf-8")

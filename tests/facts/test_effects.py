@@ -197,3 +197,42 @@ def around(x):
     assert leading(Effect.OPTIMIZER) == {"step", "train"}
     assert leading(Effect.STREAMS) == {"scoped", "around"}
     assert leading(Effect.BACKWARD) == set()
+
+
+def test_whether_a_function_leads_to_an_effect_is_asked_of_its_callees() -> None:
+    facts = facts_of(
+        a="""
+import torch
+
+class Layer:
+    def __init__(self):
+        self.weight = torch.ones(4, device="cuda")
+
+    def __call__(self, x):
+        return self.weight.sum() if x else again(self, x)
+
+def again(layer, x):
+    return layer(x)
+
+def run():
+    return again(Layer(), 2)
+
+def count(names, rest):
+    return len(names) + (count(rest, []) if rest else 0)
+
+def later():
+    return run
+
+def train(loss):
+    loss.backward()
+"""
+    )
+    effects = Effects(CallGraph(facts))
+
+    def leads(name: str, effect: Effect = Effect.LAUNCHES) -> bool:
+        return effects.leads(function(facts, "a", name), effect)
+
+    assert [leads(name) for name in ("run", "again", "count", "later")] == [True, True, False, False]
+    assert [leads(name) for name in ("again", "run", "count", "later")] == [True, True, False, False]
+    assert leads("train", Effect.BACKWARD)
+    assert not leads("run", Effect.BACKWARD)
