@@ -2,7 +2,8 @@
 
 ``from .parts import name`` raises ImportError where the file of ``parts`` is at hand and nothing in it can make a name so called: no word
 of it is the name, no other file gives it one, and it hands itself to nobody. That holds for a statement that stands in no other one, and
-for imports within a package, which mean one file for sure. A file that so imports a module that cannot be imported cannot be imported
+for imports which mean one file for sure: within a package, and of ``parts.inner`` where no other file can be called so, and the importing
+file takes something else from the same folder that is there. A file that so imports a module that cannot be imported cannot be imported
 either. Where an ``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something
 out of view must make the name.
 """
@@ -10,7 +11,9 @@ out of view must make the name.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +22,7 @@ from streamlint.ir import opcodes as op
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
 
-_FROM = re.compile(r"^from[ \t]+(\.[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_FROM = re.compile(r"^from[ \t]+(\.[\w.]*|\w+\.[\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"([^\W\d]\w*)(?:[ \t]+as[ \t]+\w+)?")
 _COMMENT = re.compile(r"#[^\n]*")
 _COMPUTED = re.compile(r"import[ \t]*\(?\*|\b(?:__getattr__|__dict__|globals|locals|vars|exec|eval|setattr|modules)\b")
@@ -90,14 +93,43 @@ class Imports:
     def _written(self, unit: Unit) -> Iterator[Written]:
         """The names that a file takes from other files by its text."""
         modules, units = unit.program.modules, unit.program.units
-        for statement in _FROM.finditer(unit.source.text):
+        statements = list(_FROM.finditer(unit.source.text))
+        sure = self._sure(unit, [(statement[1], statement[2]) for statement in statements if not statement[1].startswith(".")])
+        for statement in statements:
             module, row = statement[1], unit.source.text.count("\n", 0, statement.start()) + 1
+            if not module.startswith(".") and module not in sure:
+                continue
             path = modules.find(module, unit.path)
             for name in _NAME.findall(_COMMENT.sub("", statement[2])):
                 if path is not None and not path.endswith("__init__.py"):
                     yield Written(unit, row, module, name, name, units[path])
                 elif (inner := modules.find(_below(module, name), unit.path)) is not None:
                     yield Written(unit, row, module, name, "", units[inner])
+
+    def _sure(self, unit: Unit, taken: Iterable[tuple[str, str]]) -> frozenset[str]:
+        """The modules of packages, named from the top, that mean one file for sure: another import of the file from the same folder finds
+        what it asks for."""
+        found: dict[str, str] = {}
+        for module, _ in taken:
+            path = unit.program.modules.find(module, unit.path)
+            if path is not None and not path.endswith("__init__.py") and self._lying[_place(module)] == 1:
+                found[module] = path
+        kept = {
+            PurePosixPath(path).parent
+            for module, names in taken
+            if (path := found.get(module)) is not None
+            and all(_has_word(unit.program.units[path].source.text, name) for name in _NAME.findall(_COMMENT.sub("", names)))
+        }
+        return frozenset(module for module, path in found.items() if PurePosixPath(path).parent in kept)
+
+    @cached_property
+    def _lying(self) -> Counter[str]:
+        """How many files lie at the end of a path."""
+        found: Counter[str] = Counter()
+        for unit in self._units:
+            parts = PurePosixPath(unit.path).parts
+            found.update("/".join(parts[at:]) for at in range(len(parts)))
+        return found
 
     def _is_missing(self, written: Written) -> bool:
         """Whether an import raises: no word of the file is the name, and no other file gives it one."""
@@ -120,6 +152,11 @@ def _has_word(text: str, name: str) -> bool:
             return True
         at = text.find(name, at + 1)
     return False
+
+
+def _place(module: str) -> str:
+    """Where the file of a module lies, seen from a folder that Python searches."""
+    return f"{module.replace('.', '/')}.py"
 
 
 def _below(module: str, name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.effects import Effect
@@ -25,7 +24,8 @@ from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import WaitRegions
-from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, STEP, UPLOAD, Wait
+from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, SIZE, STEP, UPLOAD, Wait
+from streamlint.waits.ways import MOST_BRIEF, QUEUES, Limits, Reach, Way
 from streamlint.waits.without import edges_without
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
@@ -38,34 +38,6 @@ _DEEPEST = 6
 def answers(wait: Wait) -> bool:
     """Whether a call compares tensors and gives the host the answer: ``torch.allclose(a, b)``."""
     return wait.what == FETCH and not wait.instead
-
-
-class Reach(NamedTuple):
-    """What the ways from a place come to first: waits; whether one comes to the end of the round or call; whether one may queue work."""
-
-    waits: tuple[Wait, ...] = ()
-    passes: bool = False
-    queues: bool = False
-
-
-_QUEUES = Reach(queues=True)
-
-
-class _Limits(NamedTuple):
-    """Within what ways are followed: the loop's first block, the blocks of a round, edges that are left out, and what holds."""
-
-    head: int
-    within: frozenset[int] | None
-    without: frozenset[tuple[int, int]]
-    facts: Mapping[Fact, bool]
-
-
-class _Way(NamedTuple):
-    """A block that is come to, with what computes a value that was not read yet; ``is_next``: in the round that follows."""
-
-    block: int
-    pending: frozenset[Instruction]
-    is_next: bool
 
 
 class Idle:
@@ -87,25 +59,26 @@ class Idle:
             self._at[function] = {}
             for wait in found:
                 is_fetch = wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES
-                if is_fetch or wait.what in (READ, DEVICE) or answers(wait):
+                if is_fetch or wait.what in (READ, DEVICE, SIZE) or answers(wait):
                     self._at[function].setdefault(wait.instruction, wait)
             self._steps[function] = {wait.instruction: wait for wait in found if wait.what == STEP}
             self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
         """The wait right before one, in every round that reaches that one; None where work may be queued in between."""
-        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD) or (
+        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD, SIZE) or (
             wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES
         ):
             return None
-        facts = self.known.at(wait, region)
+        facts = self.known.at(wait.function, wait.instruction, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
         is_plain = made is not None and not self.quiet.entered(wait.function, made)  # what is uploaded was made on the host
         skipped = {*self.preparing.conversions(wait), *([made] if made is not None and is_plain else ())}
 
         def back(current: Region, at: Instruction) -> Reach:
             place = self._place(current.function, at)
-            return self._back(current.function, [place], self._limits(current, facts), skipped, _DEEPEST)
+            known = {**facts, **self.known.at(current.function, at, current)}
+            return self._back(current.function, [place], self._limits(current, known), skipped, _DEEPEST)
 
         found = self._nearest(region, wait.instruction, back)
         nearest = [one for one in found if one.instruction != wait.instruction or one.function is not wait.function]  # of rounds within one
@@ -116,12 +89,13 @@ class Idle:
     def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
         """The wait right behind one, which has to stay, in every round that reaches that one. It may stand in the round that follows."""
         is_reached = wait.what == UPLOAD or self._at.get(wait.function, {}).get(wait.instruction) is not None
-        if not is_reached or wait.what not in (READ, CAST, UPLOAD, DEVICE):
+        if not is_reached or wait.what not in (READ, CAST, UPLOAD, DEVICE, SIZE):
             return None
 
         def on(current: Region, at: Instruction) -> Reach:
             block, index = self._place(current.function, at)
-            return self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST, needed)
+            known = self.known.at(current.function, at, current)
+            return self._on(current.function, (block, index + 1), self._limits(current, known), _DEEPEST, needed)
 
         if (step := self._step_behind(region, on(region, wait.instruction), on)) is not None:
             return wait._replace(function=step.function, instruction=step.instruction)
@@ -133,10 +107,12 @@ class Idle:
     def _nearest(self, region: Region, at: Instruction, look: Callable[[Region, Instruction], Reach]) -> list[Wait]:
         """The waits that all ways from a place come to first, out of the calls around it too; none where work may be queued before."""
         nearest: list[Wait] = []
+        brief = 0
         while True:
             reach = look(region, at)
             nearest += reach.waits
-            if reach.queues:
+            brief += reach.brief
+            if reach.queues or brief > MOST_BRIEF:
                 return []
             if not reach.passes:
                 return nearest
@@ -174,36 +150,45 @@ class Idle:
                 for edge in self.hot.graph.calls(function).edges:
                     if self.hot.regions_of(function, self.hot.body(function).home[edge.instruction]):
                         self._sites[edge.callee].add((function, edge.instruction))
-        is_only = self._sites[region.function] == {(region.caller.function, region.call)}
+        is_only = {site for site in self._sites[region.function] if self._runs(region, *site)} == {(region.caller.function, region.call)}
         return (region.caller, region.call) if is_only and self.quiet.entered(region.caller.function, region.call) else None
 
-    def _limits(self, region: Region, facts: Mapping[Fact, bool]) -> _Limits:
-        without = frozenset((one.block, one.after) for one in region.rare)
-        return _Limits(region.loop.header if region.loop is not None else NOBODY, region.blocks, without, facts)
+    def _runs(self, region: Region, function: Function, call: Instruction) -> bool:
+        """Whether the loop or the step behind a region comes by a call: for each one a function has a region of its own."""
+        first = region.chain()[0]
+        around = (one.chain()[0] for one in self.hot.regions_of(function, self.hot.body(function).home[call]))
+        return any((one.function, one.loop) == (first.function, first.loop) for one in around)
 
-    def _inside(self, function: Function, facts: Mapping[Fact, bool]) -> _Limits:
+    def _limits(self, region: Region, facts: Mapping[Fact, bool]) -> Limits:
+        without = frozenset((one.block, one.after) for one in region.rare)
+        later = {fact: truth for fact, truth in facts.items() if not self.known.is_made_in(fact, region.blocks)}
+        return Limits(region.loop.header if region.loop is not None else NOBODY, region.blocks, without, facts, later)
+
+    def _inside(self, function: Function, facts: Mapping[Fact, bool]) -> Limits:
         """The limits of a function that is entered on the way: without the edges that are rare in each of its regions."""
         regions = self.hot.regions.get(function, ())
         if not regions:
-            return _Limits(NOBODY, None, frozenset(), facts)
+            return Limits(NOBODY, None, frozenset(), facts, facts)
         rare = [frozenset((one.block, one.after) for one in region.rare) for region in regions]
         blocks = [region.blocks for region in regions]
-        return _Limits(NOBODY, frozenset().union(*blocks), frozenset.intersection(*rare), facts)
+        return Limits(NOBODY, frozenset().union(*blocks), frozenset.intersection(*rare), facts, facts)
 
     def _back(
-        self, function: Function, starts: Iterable[tuple[int, int]], limits: _Limits, skipped: Iterable[Instruction], depth: int
+        self, function: Function, starts: Iterable[tuple[int, int]], limits: Limits, skipped: Iterable[Instruction], depth: int
     ) -> Reach:
         """What the ways back from some places come to."""
         body = self.hot.body(function)
         waits: dict[Wait, None] = {}
-        passes = False
-        seen, left = set[tuple[int, bool]](), set[int]()
-        waiting = [(block, index, False) for block, index in starts]
+        passes, most = False, 0
+        seen, left = dict[tuple[int, bool], int](), set[int]()
+        waiting = [(block, index, False, 0) for block, index in starts]
         while waiting:
-            block, index, is_left = waiting.pop()
+            block, index, is_left, brief = waiting.pop()
             reach = self._back_along(function, function.code.blocks[block][:index], limits, skipped, depth)
-            if reach.queues:
-                return _QUEUES
+            brief += reach.brief
+            if reach.queues or brief > MOST_BRIEF:
+                return QUEUES
+            most = max(most, brief)
             waits.update(dict.fromkeys(reach.waits))
             if not reach.passes:
                 continue
@@ -214,43 +199,47 @@ class Idle:
             for before in body.graph.predecessors[block]:
                 is_first = (block == limits.head or is_left) and not body.graph.dominates(block, before)  # the first round, or none
                 is_over = leaves_rounds(function, before, block) and _is_over_parameters(function, before)
-                if not is_first and (before, is_over) not in seen and self._is_way(function, before, block, limits):
-                    seen.add((before, is_over))
-                    waiting.append((before, len(function.code.blocks[before]), is_over))
-        return Reach(tuple(waits), passes)
+                if not is_first and seen.get((before, is_over), -1) < brief and self._is_way(function, before, block, limits, limits.facts):
+                    seen[before, is_over] = brief
+                    waiting.append((before, len(function.code.blocks[before]), is_over, brief))
+        return Reach(tuple(waits), passes, brief=most)
 
     def _back_along(
-        self, function: Function, instructions: Sequence[Instruction], limits: _Limits, skipped: Iterable[Instruction], depth: int
+        self, function: Function, instructions: Sequence[Instruction], limits: Limits, skipped: Iterable[Instruction], depth: int
     ) -> Reach:
         """What a way back comes to in the instructions of a block, the last one first."""
         waits: dict[Wait, None] = {}
+        brief = 0
         for one in reversed(instructions):
             is_passed = one in skipped or self._is_short(function, one)
             reach = None if is_passed else self._reach(function, one, limits.facts, depth, False)
             if reach is None:
                 continue
             if reach.queues:
-                return _QUEUES
+                return QUEUES
             waits.update(dict.fromkeys(reach.waits))
+            brief += reach.brief
             if not reach.passes:
-                return Reach(tuple(waits))
-        return Reach(tuple(waits), True)
+                return Reach(tuple(waits), brief=brief)
+        return Reach(tuple(waits), True, brief=brief)
 
     def _on(
-        self, function: Function, start: tuple[int, int], limits: _Limits, depth: int, needed: Callable[[Wait], bool] | None = None
+        self, function: Function, start: tuple[int, int], limits: Limits, depth: int, needed: Callable[[Wait], bool] | None = None
     ) -> Reach:
         """What the ways on from a place come to, in the round that follows too. What computes the value that is read next does not count as
         work, and a wait of the function itself that is not ``needed`` is passed by."""
         body = self.hot.body(function)
         waits: dict[Wait, None] = {}
-        passes = False
-        seen: set[tuple[_Way, int]] = set()
-        waiting: list[tuple[_Way, int]] = [(_Way(start[0], frozenset(), False), start[1])]
+        passes, most = False, 0
+        seen: dict[Way, int] = {}
+        waiting = [(Way(start[0], frozenset(), False), start[1], 0)]
         while waiting:
-            way, index = waiting.pop()
+            way, index, brief = waiting.pop()
             reach, pending = self._along(function, way, index, limits, depth, needed)
-            if reach.queues:
-                return _QUEUES
+            brief += reach.brief
+            if reach.queues or brief > MOST_BRIEF:
+                return QUEUES
+            most = max(most, brief)
             waits.update(dict.fromkeys(reach.waits))
             if not reach.passes:
                 continue
@@ -260,37 +249,40 @@ class Idle:
                 if is_next and way.is_next:
                     ends = True  # two rounds without any
                     continue
-                step = (_Way(after, pending, way.is_next or is_next), 0)
-                if step not in seen and self._is_way(function, way.block, after, limits):
-                    seen.add(step)
-                    waiting.append(step)
+                step = Way(after, pending, way.is_next or is_next)
+                known = limits.later if way.is_next else limits.facts
+                if seen.get(step, -1) < brief and self._is_way(function, way.block, after, limits, known):
+                    seen[step] = brief
+                    waiting.append((step, 0, brief))
             if ends and pending:
-                return _QUEUES
+                return QUEUES
             passes = passes or ends
-        return Reach(tuple(waits), passes)
+        return Reach(tuple(waits), passes, brief=most)
 
     def _along(
-        self, function: Function, way: _Way, index: int, limits: _Limits, depth: int, needed: Callable[[Wait], bool] | None
+        self, function: Function, way: Way, index: int, limits: Limits, depth: int, needed: Callable[[Wait], bool] | None
     ) -> tuple[Reach, frozenset[Instruction]]:
         """What a way comes to in its block, and what computes a value on it that was not read yet."""
-        pending = way.pending
+        pending, brief = way.pending, 0
+        known = limits.later if way.is_next else limits.facts
         for one in function.code.blocks[way.block][index:]:
-            reach = self._reach(function, one, limits.facts, depth, True)
+            reach = self._reach(function, one, known, depth, True)
             if reach is None:
                 continue
+            brief += reach.brief
             own = self._at.get(function, {}).get(one)
             if reach.queues and one in self.preparing.of(function):
                 pending |= {one}
             elif reach.queues or (reach.waits and not self.preparing.are_for(function, pending, reach.waits)):
-                return _QUEUES, pending
+                return QUEUES, pending
             elif own is not None and needed is not None and not needed(own):
                 pending = frozenset()
             elif reach.waits or not reach.passes:
-                return reach, pending
-        return Reach(passes=True), pending
+                return reach._replace(brief=brief), pending
+        return Reach(passes=True, brief=brief), pending
 
-    def _is_way(self, function: Function, before: int, after: int, limits: _Limits) -> bool:
-        """Whether a round may take an edge."""
+    def _is_way(self, function: Function, before: int, after: int, limits: Limits, facts: Mapping[Fact, bool]) -> bool:
+        """Whether a round may take an edge, as far as is known."""
         lost = self.hot.body(function).lost
         if (before, after) in limits.without or before in lost or after in lost:
             return False
@@ -300,7 +292,7 @@ class Idle:
             return False
         if limits.within is not None and not (before in limits.within and after in limits.within):
             return False
-        return all(limits.facts.get(fact, truth) == truth for fact, truth in self.known.of_edge(function, before, after))
+        return all(facts.get(fact, truth) == truth for fact, truth in self.known.of_edge(function, before, after))
 
     def _reach(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
@@ -308,30 +300,30 @@ class Idle:
         if wait is None:  # an upload has waited for its stream when it returns, a step waits before it works
             wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
         if wait is not None:
-            return Reach((wait,))
+            return Reach((wait,), brief=wait.what == SIZE)
         if self.quiet.queues(function, one):
-            return _QUEUES
+            brief = self.quiet.brief(function, one)
+            return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)
         if not edges:
             return None
         waits: dict[Wait, None] = {}
-        passes = bool(self.quiet.library(function, one))
+        passes, brief = bool(self.quiet.library(function, one)), 0
         for edge in edges:
-            reach = self._summary(edge.callee, facts, depth - 1, forwards)
+            reach = self._summary(edge.callee, self.known.handed_on(function, one, edge.callee, facts), depth - 1, forwards)
             if reach.queues or edge.is_higher_order:
-                return _QUEUES
+                return QUEUES
             waits.update(dict.fromkeys(reach.waits))
-            passes = passes or reach.passes
-        return Reach(tuple(waits), passes)
+            passes, brief = passes or reach.passes, max(brief, reach.brief)
+        return Reach(tuple(waits), passes, brief=brief)
 
     def _summary(self, function: Function, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach:
         """What a call of a function comes to first, or last."""
         if depth <= 0 or function.code.flags & {"generator", "async"}:
-            return _QUEUES
-        facts = {fact: truth for fact, truth in facts.items() if fact[0] == "attribute"}
+            return QUEUES
         key = (function, forwards, frozenset(facts.items()))
         if key not in self._summaries:
-            self._summaries[key] = _QUEUES  # where it calls itself
+            self._summaries[key] = QUEUES  # where it calls itself
             limits = self._inside(function, facts)
             if forwards:
                 self._summaries[key] = self._on(function, (0, 0), limits, depth)

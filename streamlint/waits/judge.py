@@ -201,7 +201,8 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            if answers(wait) or any(self._origin(wait, region) is not None for region in regions):
+            is_sized = wait.what == SIZE and any(not one.startswith(UNSURE) for one in self.finder.reasons(wait.function, wait.value))
+            if is_sized or answers(wait) or any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found
 
@@ -226,14 +227,18 @@ class HotWaits:
         """Why a wait finds nothing to wait for; None if it does."""
         before = self._idle.before(wait, hazard.region)
         if before is not None and not isinstance(self._outcome(before), Hazard):
-            return f"the host has just waited in {row_of(before, wait)}, and nothing is queued in between"
+            return f"the host has just waited in {row_of(before, wait)}, and a handful of operations at most is queued since"
         after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
-        return f"the host waits in {row_of(after, wait)} anyway, and nothing is queued in between" if after is not None else None
+        return (
+            None if after is None else f"the host waits in {row_of(after, wait)} anyway, and a handful of operations at most comes before"
+        )
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         def stays(other: Wait) -> bool:
             if other.what == STEP:
                 return True
+            if other.what == SIZE:
+                return other not in self._hazards
             if not (other.what in (READ, CAST) or answers(other)) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
                 return False
             return not self._uses.is_avoidable(other, region, self.all_loops)

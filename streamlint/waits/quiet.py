@@ -7,6 +7,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Elements, Group, Memory, Rest, Scalar, Unknown, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.waits.operands import is_element_type, selected, selectors
 
 _QUIET_OPCODES = frozenset(
     {
@@ -67,6 +69,33 @@ class Quiet:
         if opcode == op.SET_ITEM:
             return not (isinstance(function.constant(one[3]), str) or self._is_container(function, one[2]))
         return True
+
+    def brief(self, function: Function, one: Instruction) -> int | None:
+        """How many brief operations an instruction queues: passes over the elements of tensors, and new tensors, for which the device takes
+        no longer than the host to start them. None where it may queue more than such."""
+        if self.entered(function, one):
+            return None
+        if one[0] in _ARITHMETIC:
+            return 1 if function.text(one[3]) not in ("@", "@=") else None
+        if one[0] in (op.ITEM, op.SET_ITEM):
+            return 1 if self._is_tensor(function, one[3 if one[0] == op.ITEM else 2]) else None
+        calls = self.library(function, one) if one[0] in (op.CALL, op.INVOKE) else []
+        rows = [(call, call.row) for call in calls if call.row is not None]
+        if not rows or len(rows) < len(calls) or not all(self._is_brief(function, *each) for each in rows):
+            return None
+        return int(any(row.effect not in ("view", "same") for _, row in rows))
+
+    def _is_brief(self, function: Function, call: LibraryCall, row: Row) -> bool:
+        if row.effect == "factory":
+            return row.library == "torch" and row.get("data") is None
+        if row.effect == "transfer":
+            named = [selected(function, call.instruction, selector, call.receiver is not None) for selector in selectors(row, "device")]
+            return any(register is not None and is_element_type(self.facts, function, register) for register in named)
+        return row.effect in ("view", "same") or (row.effect == "compute" and call.name in self.facts.models.marked("one-pass"))
+
+    def _is_tensor(self, function: Function, register: int) -> bool:
+        values = [value for value in self.facts.values(function, register).values if not isinstance(value, Unknown)]
+        return bool(values) and all(isinstance(value, Memory) for value in values)
 
     def library(self, function: Function, one: Instruction) -> list[LibraryCall]:
         """What an instruction calls of libraries."""

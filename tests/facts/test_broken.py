@@ -72,6 +72,33 @@ def test_a_name_that_another_file_gives_the_module_ends_nothing() -> None:
     assert not failing(parts=PARTS, main=TAKES, setup="from . import parts\nsetattr(parts, 'cut', len)\n")
 
 
+TABLES = "def label(row):\n    return row\n"
+ABSOLUTE = "from data.parts import cut\nfrom data.tables import label\n\n\ndef run(rows):\n    return cut(rows)\n"
+
+
+def test_a_module_named_from_the_top_is_sure_beside_one_of_its_folder() -> None:
+    held = {"data/parts": PARTS, "data/tables": TABLES, "main": ABSOLUTE}
+    why = "line 1 imports 'cut' from data/parts.py, which defines no such name"
+    assert failing(**held) == {"main.py": why}
+    assert failing(**{**held, "models/net": ABSOLUTE, "main": "x = 1\n"}) == {"models/net.py": why}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"data/parts": PARTS + "cut = 1\n", "data/tables": TABLES, "main": ABSOLUTE},
+        {"data/parts": PARTS, "data/tables": "pass\n", "main": ABSOLUTE},  # neither is of this folder, as it seems
+        {"data/parts": PARTS, "main": ABSOLUTE.replace("from data.tables import label\n", "")},
+        {"data/parts": PARTS, "data/tables": TABLES, "other/data/parts": PARTS + "cut = 1\n", "main": ABSOLUTE},
+        {"data/parts": PARTS, "data/tables": TABLES, "main": ABSOLUTE.replace("data.tables", "marks.tables"), "marks/tables": TABLES},
+        {"parts": PARTS, "tables": TABLES, "main": ABSOLUTE.replace("data.", "")},
+        {"data/parts": PARTS + "from os import *\n", "data/tables": TABLES, "main": ABSOLUTE},
+    ],
+)
+def test_a_module_named_from_the_top_may_be_another_one(held: dict[str, str]) -> None:
+    assert not failing(**held)
+
+
 def test_who_imports_such_a_file_cannot_be_imported_either() -> None:
     files = {
         "parts": PARTS,

@@ -95,6 +95,18 @@ BEFORE = {
     ),
     "a device behind a read": loop(f"{CHECK}\ntorch.cuda.synchronize()  # here"),
     "a read behind a device": loop("torch.cuda.synchronize()  # other\ntotal += loss.item()  # here"),
+    "a handful of passes in between": loop(f"{CHECK}\nkept = (images * 2).relu() + images.sum()\ntotal += loss.item()  # here"),
+    "a new tensor and another type in between": loop(
+        f"{CHECK}\nkept = torch.zeros(3, device='cuda') + images.to(torch.float16)\ntotal += loss.item()  # here"
+    ),
+    "a pass that is read": loop(f"{CHECK}\nrows.append((images * images).cpu())  # here"),
+    "a mask behind a decision": loop(f"{CHECK}\nkept = images[images > 0]  # here"),
+    "behind a mask": loop("kept = images[images > 0]  # other\ntotal += loss.item()  # here"),
+    "a helper makes a pass": """
+def doubled(images):
+    return images * 2
+"""
+    + loop(f"{CHECK}\nkept = doubled(images)\ntotal += loss.item()  # here"),
     "a view that is read": loop(f"{CHECK}\nrows.append(loss.detach().cpu())  # here"),
     "a conversion that is read": loop(f"{CHECK}\nrows.append(loss.detach().half().cpu())  # here"),
     "a rare branch with work in between": loop(
@@ -130,13 +142,19 @@ class Ranks:
 }
 NOT_BEFORE = {
     "alone": loop("total += loss.item()  # here"),
-    "work in between": loop(f"{CHECK}\nkept = images * 2\ntotal += loss.item()  # here"),
+    "work in between": loop(f"{CHECK}\nkept = images @ images\ntotal += loss.item()  # here"),
+    "more than a handful of passes in between": loop(
+        f"{CHECK}\nkept = images * 2 + images * 3 + images * 4 + images * 5 + images * 6\ntotal += loss.item()  # here"
+    ),
+    "a pass in each round of a loop in between": loop(
+        f"{CHECK}\nfor part in range(100):\n    images = images * 2\ntotal += loss.item()  # here"
+    ),
     "a call out of view in between": loop(f"{CHECK}\nwatchers.tell(loss)\ntotal += loss.item()  # here", ", watchers"),
     "a call out of view in a condition": loop(
         "if loss.item() > 3 and hook(3):\n    raise ValueError\ntotal += loss.item()  # here", ", hook"
     ),
-    "work that is read": loop(f"{CHECK}\nrows.append((images * images).cpu())  # here"),
-    "work beside what is converted": loop(f"{CHECK}\nshort = images.half()\nrows.append(loss.half().cpu())  # here"),
+    "work that is read": loop(f"{CHECK}\nrows.append((images @ images).cpu())  # here"),
+    "work beside what is converted": loop(f"{CHECK}\nshort = torch.sort(images)\nrows.append(loss.half().cpu())  # here"),
     "only if a setting says so": loop("if careful:\n    rows.append(loss.item())\ntotal += loss.item()  # here", ", careful"),
     "only if there are any": loop("for part in parts:\n    rows.append(loss.item())\ntotal += loss.item()  # here", ", parts"),
     "in the round before": """
@@ -151,7 +169,7 @@ def fit(loader):
 """,
     "an event": loop("ready = torch.cuda.Event()\nready.synchronize()\ntotal += loss.item()  # here"),
     "the cache": loop("torch.cuda.empty_cache()\ntotal += loss.item()  # here"),
-    "what works itself before it waits": loop(f"{CHECK}\nkept = images[images > 0]  # here"),
+    "what works itself before it waits": loop(f"{CHECK}\nkept = images[torch.sort(images)[0] > 0]  # here"),
     "another stream in between": loop(f"{CHECK}\nwith torch.cuda.stream(side):\n    total += loss.item()  # here", ", side"),
     "another device": loop('torch.cuda.synchronize("cuda:0")\ntorch.cuda.synchronize("cuda:1")  # here'),
     "a device, beside another stream": loop(f"side = torch.cuda.Stream()\n{CHECK}\ntorch.cuda.synchronize()  # here"),
@@ -175,7 +193,7 @@ def check(loss):
 def check(loss):
     if loss.item() > 3:
         raise ValueError
-    return loss * torch.rand(1000, device=loss.device)
+    return loss * torch.mm(data()[None], data()[:, None])
 """
     + loop("check(loss)\ntotal += loss.item()  # here"),
 }
@@ -208,6 +226,23 @@ def check(loss):
         raise ValueError
 """
     + loop("total += loss.item()  # here\ncheck(loss)"),
+    "in the arm of the same condition": loop(
+        "if scaler is not None:\n    total += loss.item()  # here\nif scaler is None:\n    optimizer.step()\n"
+        "elif loss.item() > 3:  # other\n    raise ValueError",
+        ", scaler",
+    ),
+    "in the arm that a helper takes for it": """
+def step(optimizer, loss, scaler):
+    if scaler is None:
+        optimizer.step()
+    elif loss.item() > 3:  # other
+        raise ValueError
+"""
+    + loop(
+        "total += loss.item() if scaler is not None else 0.0  # here\nkept = images * 2\nstep(optimizer, loss, scaler=scaler)",
+        ", scaler",
+    ),
+    "passes in between": loop("total += loss.item()  # here\nkept = images * 2\nif loss.item() > 3:  # other\n    break"),
     "behind the call": """
 def fetched(loss):
     return loss.item()  # here
@@ -216,9 +251,17 @@ def fetched(loss):
 }
 NOT_AFTER = {
     "alone": loop("total += loss.item()  # here"),
-    "work in between": loop("total += loss.item()  # here\nkept = images * 2\nif loss.item() > 3:\n    break"),
+    "work in between": loop("total += loss.item()  # here\nkept = torch.sort(images)\nif loss.item() > 3:\n    break"),
     "work on something else for the decision": loop(
-        "total += loss.item()  # here\nkept = torch.isnan(images)\nif torch.isnan(loss):\n    break"
+        "total += loss.item()  # here\nkept = torch.sort(images)\nif torch.isnan(loss):\n    break"
+    ),
+    "the arm without the step that reads": loop(
+        "total += loss.item()  # here\nif scaler is None:\n    optimizer.step()\nelse:\n    if loss.item() > 3:\n        raise ValueError",
+        ", scaler",
+    ),
+    "under a condition that is computed anew": loop(
+        "for part in rows:\n    scaler = part.scaler\n    if scaler is not None:\n        total += loss.item()  # here\n"
+        "    if scaler is None:\n        images = images @ images\nif loss.item() > 3:\n    raise ValueError"
     ),
     "a product of matrices for the decision": loop("total += loss.item()  # here\nif (images @ images) > 3:\n    break"),
     "only if a setting says so": loop("total += loss.item()  # here\nif careful:\n    rows.append(loss.item())", ", careful"),
