@@ -12,8 +12,9 @@ from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
 from streamlint.hazards.instead import is_chosen_by_branch
+from streamlint.hazards.same_memory import SameMemory
 from streamlint.hazards.stream_files import StreamFiles, is_cython
-from streamlint.hazards.streams import lexical
+from streamlint.hazards.streams import Streams, lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
@@ -37,6 +38,10 @@ _DEEPEST = 24
 
 class DefaultStream(StreamFiles):
     """Judges work on the null stream."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.memory = SameMemory(streams)
 
     # --- what matters
 
@@ -80,6 +85,8 @@ class DefaultStream(StreamFiles):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
+        if race and self.memory.is_raced(holder, Site(function, one), choice.calls, work):
+            return "a non-blocking stream works on the same memory"
         return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
 
     def _is_left_out(self, holder: Function, work: Queued, choice: Choice) -> bool:

@@ -22,6 +22,7 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
 RULE = GilHeldAcrossCudaCall
+_WAITS = frozenset({device.SYNCHRONIZE, device.COPY, device.READ, device.WORK})
 _NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
 
 
@@ -42,7 +43,7 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or may_be <= earlier:
             continue
-        is_for_others = held.needing is not None or not once.is_bound_once(entry.function)
+        is_for_others = held.needing is not None or not (once.is_bound_once(entry.function) or _only_ends(entry, held))
         shown = may_be[0] and is_for_others and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
@@ -54,6 +55,11 @@ def find(context: Context) -> Iterator[Finding]:
 def _place(entry: Entry, held: Held) -> Span:
     """Where a wait is reported: at the binding, else where the function that Python calls enters what waits."""
     return span_of(entry.binding or next(iter(held.calls), held.site))
+
+
+def _only_ends(entry: Entry, held: Held) -> bool:
+    """Whether a destructor only frees what the object owns: that waits for nothing where the device is idle by then."""
+    return entry.is_end and held.operation.kind not in _WAITS
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:

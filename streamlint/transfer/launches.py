@@ -216,7 +216,7 @@ class Launches(LaunchRows):
 
     def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
         row, effect = call.row, call.row.effect
-        if row.library in call.facts.models.marked("reads-pointers") or self._asks_for_size(call):
+        if row.library in call.facts.models.marked("reads-pointers") or call.asks_for_size():
             return
         how, operand = self.chosen(call)
         if effect in ("copy", "transfer"):
