@@ -85,7 +85,7 @@ class DefaultStream(StreamFiles):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if race and self.memory.is_raced(holder, Site(function, one), choice.calls, work):
+        if race and self.memory.is_raced(Site(function, one), work, choice):
             return "a non-blocking stream works on the same memory"
         return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
 

@@ -12,10 +12,11 @@ from streamlint.facts.objects import Container, Instance, LibraryObject, are_pla
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NULL, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.transfer.policies import Policies
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
 
@@ -168,14 +169,14 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
         parameter = kernel.parameters[index] if kernel is not None and index < len(kernel.parameters) else None
         if parameter is not None and parameter.type is not None and not parameter.type[2] and parameter.type[0] in _NUMBERS:
             continue
-        if parameter is None and _is_number(facts, function, register):
+        if parameter is None and is_number(facts, function, register):
             continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
 
 
-def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
+def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
     """Whether an argument is a number, no pointer, by its declaration or by how it is computed."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or depth == 0:
@@ -186,7 +187,7 @@ def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) 
         declared = function.code.parameters[one[3]].type if one[3] < len(function.code.parameters) else None
         return declared is not None and not declared[2] and declared[0] in _NUMBERS
     if one[0] == op.BINARY:
-        return all(_is_number(facts, function, each, depth - 1) for each in one[4:6])
+        return all(is_number(facts, function, each, depth - 1) for each in one[4:6])
     return are_plain(facts.values(function, register).values)
 
 
@@ -297,6 +298,8 @@ def _collective(call: ModelledCall) -> Iterator[Worked]:
 def _launch(call: ModelledCall) -> Iterator[Worked]:
     """A library queues work, or a kernel."""
     row = call.row
+    if call.asks_for_size():
+        return
     given = tuple(call.all("given"))
     reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
     if row.get("given") is not None:
@@ -304,7 +307,10 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     held = row.get("stream")
     if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
         inner, packed = packed_arguments(call), call.one("packed")  # not of a launch whose stream is a field of its configuration
-        writes = (*writes, *(inner if packed in writes else ()))
+        is_written = packed in writes
+        if call.function.is_cpp:
+            inner, is_written = [each for each in inner if not is_number(call.facts, call.function, each)], is_written or len(inner) == 1
+        writes = (*writes, *(inner if is_written else ()))
         reads = (*reads, *inner)
     if row.get("policy"):
         yield _by_policy(call)
@@ -316,15 +322,15 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
 
 def _by_policy(call: ModelledCall) -> Worked:
     """An algorithm: on the null stream, or on that of its policy. It reads what its iterators lead to; the host waits, as a rule."""
-    given = call.operands
+    given, policies = call.operands, Policies(call)
     first = given[0] if given else op.NONE
-    stream = Stream(NULL, library=call.row.library)
+    stream, waits = Stream(NULL, library=call.row.library), bool(call.row.get("waits"))
     if not call.memory(first):
         is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in call.values(first))
-        stream = call.stream_in(first) if is_stream else Stream(UNKNOWN, library=call.row.library)
+        stream, waits = call.stream_in(first) if is_stream else policies.stream, waits and policies.waits
         given = given[1:]
-    waits = bool(call.row.get("waits"))
-    return Worked(stream, given, (), call.name, call.row.library, op.NONE, False, True, waits=waits)
+    written = given[:1] if call.row.get("in_place") else ()
+    return Worked(stream, given, written, call.name, call.row.library, op.NONE, False, True, waits=waits)
 
 
 _WORK = {
