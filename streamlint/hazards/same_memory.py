@@ -37,8 +37,8 @@ class SameMemory:
         return any(self._meets(own, event) for event in behind)
 
     def _meets(self, own: tuple[set[Place], set[Place]], event: Event) -> bool:
-        if event.work is None or event.choice is None or self.streams.blocking(event.choice) is not False:
-            return False
+        if event.work is None or event.choice is None or event.via or self.streams.blocking(event.choice) is not False:
+            return False  # what a call leaves behind may be waited for where it stands
         reads, writes = self.storages.touched(event)
         return bool(own[1] & (reads | writes) or own[0] & writes)
 

@@ -24,7 +24,7 @@ from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, policy_in
-from streamlint.transfer.modelled import is_null, ModelledCall
+from streamlint.transfer.modelled import ModelledCall, is_null
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import bound_of
 

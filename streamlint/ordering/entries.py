@@ -27,8 +27,8 @@ _FEWEST = 3  # functions: one alone may test what it is given
 
 class Entry(NamedTuple):
     """A function that Python calls. ``binding`` is the call that binds it, where a guard can be added; None where the function itself has
-    to release the GIL. ``is_for_tests``: its module says of all its functions that they are there for tests. ``is_end``: a destructor, which
-    Python runs where it collects the object."""
+    to release the GIL. ``is_for_tests``: its module says of all its functions that they are there for tests. ``is_end``: a destructor,
+    which Python runs where it collects the object."""
 
     function: Function
     binding: Site | None

@@ -12,7 +12,7 @@ from streamlint.facts.objects import Container, Instance, LibraryObject, are_pla
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import CURRENT, HANDLE, NULL, Action, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
@@ -327,7 +327,9 @@ def _by_policy(call: ModelledCall) -> Worked:
     stream, waits = Stream(NULL, library=call.row.library), bool(call.row.get("waits"))
     if not call.memory(first):
         is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in call.values(first))
-        stream, waits = call.stream_in(first) if is_stream else policies.stream, waits and policies.waits
+        unknown = Stream(UNKNOWN, library=call.row.library)
+        stream = call.stream_in(first) if is_stream else policies.stream if policies.is_known else unknown
+        waits = waits and policies.waits
         given = given[1:]
     written = given[:1] if call.row.get("in_place") else ()
     return Worked(stream, given, written, call.name, call.row.library, op.NONE, False, True, waits=waits)
