@@ -32,6 +32,7 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
+SAME_MEMORY = "a non-blocking stream works on the same memory"
 _DEEPEST = 24
 """Calls between the function that works with streams and work on the null stream."""
 
@@ -85,8 +86,8 @@ class DefaultStream(StreamFiles):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if race and self.memory.is_raced(Site(function, one), work, choice):
-            return "a non-blocking stream works on the same memory"
+        if self.memory.is_raced(Site(function, one), work, choice):
+            return SAME_MEMORY
         return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
 
     def _is_left_out(self, holder: Function, work: Queued, choice: Choice) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.streams import Streams
@@ -13,6 +15,9 @@ from streamlint.ordering.choices import NULL
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.launch_rows import Queued
+
+_HIGHEST = 3
+"""Callers above a function that knows no stream."""
 
 
 class SameMemory:
@@ -26,9 +31,25 @@ class SameMemory:
     def is_raced(self, at: Site, work: Queued, choice: Choice) -> bool:
         """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
         memory, and one of the two writes it."""
-        holder, place = choice.at.function, choice.at.instruction
-        own = self.storages.touched(Event(place, at, work, choice, choice.calls))
-        if not any(own):
+        return self._is_raced(Event(choice.at.instruction, at, work, choice, choice.calls), choice.at.function, _HIGHEST)
+
+    def _is_raced(self, own: Event, holder: Function, height: int) -> bool:
+        """The same of work by the names of a function, and of those that call it."""
+        return self._meets_others(own, holder) or (
+            height > 0 and any(self._is_raced(*each, height - 1) for each in self._above(own, holder))
+        )
+
+    def _above(self, own: Event, holder: Function) -> Iterator[tuple[Event, Function]]:
+        """The work as that of each call of a function that knows no stream."""
+        if self.streams.in_scope.is_named(holder) or self.streams.in_scope.makes(holder):
+            return
+        for caller, call in self.streams.facts.call_places(holder):
+            if caller is not holder and any(edge.callee is holder and edge.is_followed for edge in self.transfer.edges(caller, call)):
+                yield own._replace(instruction=call, via=(Site(caller, call), *own.via)), caller
+
+    def _meets_others(self, event: Event, holder: Function) -> bool:
+        own, place, work = self.storages.touched(event), event.instruction, event.work
+        if work is None or not any(own):
             return False
         beside = self.streams.beside
         if any(self._meets(own, event) for event in beside.in_flight(holder, place)):
