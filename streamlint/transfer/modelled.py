@@ -255,19 +255,7 @@ def _built(function: Function, register: int) -> list[int]:
         one = stored[0] if len(stored) == 1 else None
     while one is not None and one[0] in (op.CAST, op.COPY):
         one = function.definitions[one[4 if one[0] == op.CAST else 3]]
-    return [_pointed_to(function, each) for each in one[4:]] if one is not None and one[0] == op.BUILD else []
-
-
-def _pointed_to(function: Function, register: int) -> int:
-    """The parameter whose address a register holds; itself of other variables."""
-    one = function.definitions[register] if register >= 0 else None
-    while one is not None and one[0] in (op.CAST, op.COPY):
-        one = function.definitions[one[4 if one[0] == op.CAST else 3]]
-    if one is None or one[0] != op.ADDRESS:
-        return register
-    stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-    given = [each for each in stored if each is None or each[0] != op.REBIND]
-    return given[0][2] if len(given) == 1 and given[0] is not None and given[0][0] == op.PARAM else register
+    return list(one[4:]) if one is not None and one[0] == op.BUILD else []
 
 
 def _packed_in(call: ModelledCall, one: Instruction) -> list[int]:

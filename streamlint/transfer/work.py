@@ -188,6 +188,10 @@ def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -
         return declared is not None and not declared[2] and declared[0] in _NUMBERS
     if one[0] == op.BINARY:
         return all(is_number(facts, function, each, depth - 1) for each in one[4:6])
+    if one[0] == op.ADDRESS:  # of a variable, in an array of addresses
+        stored = [each[3] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+        own = [each for each in stored if (made := function.definitions[each]) is None or made[0] != op.REBIND]
+        return bool(own) and all(is_number(facts, function, each, depth - 1) for each in own)
     return are_plain(facts.values(function, register).values)
 
 
