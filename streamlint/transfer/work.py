@@ -312,8 +312,9 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
         inner, packed = packed_arguments(call), call.one("packed")  # not of a launch whose stream is a field of its configuration
         is_written = packed in writes
-        if call.function.is_cpp:
-            inner, is_written = [each for each in inner if not is_number(call.facts, call.function, each)], is_written or len(inner) == 1
+        if call.function.is_cpp:  # a kernel that is given one pointer writes there
+            inner = [each for each in inner if not is_number(call.facts, call.function, each)]
+            is_written = is_written or len(inner) == 1
         writes = (*writes, *(inner if is_written else ()))
         reads = (*reads, *inner)
     if row.get("policy"):
