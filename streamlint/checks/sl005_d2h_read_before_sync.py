@@ -13,7 +13,8 @@ class D2hReadBeforeSync(Check):
 
     ## What it does
     Reports host reads of a buffer that an asynchronous device-to-host copy fills, where no synchronization makes the host wait for that
-    copy first. Reads are ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like.
+    copy first. Reads are ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like. In C++ a kernel that
+    writes managed or page-locked memory counts as such a copy, unless a loop watches that memory.
 
     ## Why is this bad
     The copy returns before the data has arrived. The host reads the old contents of the buffer, and no error is raised: results are
