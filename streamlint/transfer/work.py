@@ -189,10 +189,22 @@ def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -
     if one[0] == op.BINARY:
         return all(is_number(facts, function, each, depth - 1) for each in one[4:6])
     if one[0] == op.ADDRESS:  # of a variable, in an array of addresses
-        stored = [each[3] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-        own = [each for each in stored if (made := function.definitions[each]) is None or made[0] != op.REBIND]
-        return bool(own) and all(is_number(facts, function, each, depth - 1) for each in own)
+        return _is_number_at(function, one[3])
     return are_plain(facts.values(function, register).values)
+
+
+def _is_number_at(function: Function, cell: int) -> bool:
+    """Whether a variable holds a number, by the types with which it is declared."""
+    made = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == cell]
+    own = [one for one in made if one is None or one[0] != op.REBIND]
+    return bool(own) and all(one is not None and _is_of_number(function, one) for one in own)
+
+
+def _is_of_number(function: Function, one: Instruction) -> bool:
+    kind = (
+        function.unit.ir.constants[one[3]] if one[0] == op.CAST else function.code.parameters[one[3]].type if one[0] == op.PARAM else None
+    )
+    return kind is not None and not kind[2] and kind[0] in _NUMBERS
 
 
 def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:
