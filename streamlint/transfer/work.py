@@ -201,9 +201,9 @@ def _is_number_at(function: Function, cell: int) -> bool:
 
 
 def _is_of_number(function: Function, one: Instruction) -> bool:
-    kind = (
-        function.unit.ir.constants[one[3]] if one[0] == op.CAST else function.code.parameters[one[3]].type if one[0] == op.PARAM else None
-    )
+    kind = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
+    if one[0] == op.PARAM:
+        kind = function.code.parameters[one[3]].type
     return kind is not None and not kind[2] and kind[0] in _NUMBERS
 
 
