@@ -43,8 +43,7 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or may_be <= earlier:
             continue
-        is_for_others = held.needing is not None or not (once.is_bound_once(entry.function) or _only_ends(entry, held))
-        shown = may_be[0] and is_for_others and not _is_meant(entry, held, measuring, agreements)
+        shown = may_be[0] and _is_for_others(entry, held, once) and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
@@ -57,9 +56,11 @@ def _place(entry: Entry, held: Held) -> Span:
     return span_of(entry.binding or next(iter(held.calls), held.site))
 
 
-def _only_ends(entry: Entry, held: Held) -> bool:
-    """Whether a destructor only frees what the object owns: that waits for nothing where the device is idle by then."""
-    return entry.is_end and held.operation.kind not in _WAITS
+def _is_for_others(entry: Entry, held: Held, once: Once) -> bool:
+    """Whether others wait as well: a function that runs once holds up nobody, nor does a destructor that only frees what it owns, where
+    the device is idle by then."""
+    only_frees = entry.is_end and held.operation.kind not in _WAITS
+    return held.needing is not None or not (only_frees or once.is_bound_once(entry.function))
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
