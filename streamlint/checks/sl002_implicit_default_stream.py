@@ -14,8 +14,9 @@ class ImplicitDefaultStream(Check):
 
     ## What it does
     Reports launches, copies, memsets and library calls on the default (null) stream in code that uses other streams: in torch
-    extensions, in functions and classes that have a stream in scope, and between the work of several streams. The stream argument is
-    missing, null or defaulted, or a library handle was never given a stream.
+    extensions, in functions and classes that have a stream in scope, between the work of several streams, and on memory that a
+    non-blocking stream works on at the same time. The stream argument is missing, null or defaulted, or a library handle was never
+    given a stream.
 
     ## Why is this bad
     The null stream synchronizes with all blocking streams, so that a pipeline runs one step after the other. It does not synchronize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.findings.operations import Conflict, Copy, Evidence, HostRead, Memory, call_trail
+from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory, call_trail
 from streamlint.support.records import replace
 
 
@@ -13,7 +13,8 @@ class D2hReadBeforeSync(Check):
 
     ## What it does
     Reports host reads of a buffer that an asynchronous device-to-host copy fills, where no synchronization makes the host wait for that
-    copy first. Reads are ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like.
+    copy first. Reads are ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like. In C++ a kernel that
+    writes managed or page-locked memory counts as such a copy, unless a loop watches that memory.
 
     ## Why is this bad
     The copy returns before the data has arrived. The host reads the old contents of the buffer, and no error is raised: results are
@@ -84,12 +85,15 @@ class D2hReadBeforeSync(Check):
     def _message(self, copy: Copy) -> str:
         if copy.host_memory is Memory.PAGEABLE:
             return "host read of pageable memory during an asynchronous copy; current drivers wait, but without guarantee"
+        if copy.direction is not Direction.D2H:
+            return "host read of memory that a kernel may still be writing; data may be stale"
         condition = " (if on CUDA)" if copy.evidence > Evidence.DEFAULT else ""
         return f"host read before the asynchronous device-to-host copy completes{condition}; data may be stale"
 
     def _trail(self, copy: Copy, read: HostRead) -> tuple[Step, ...]:
+        written = "written by the kernel here" if copy.direction is not Direction.D2H else "copied asynchronously from the device here"
         return (
-            Step("copied asynchronously from the device here; the host does not wait for it before the read", copy.span),
+            Step(f"{written}; the host does not wait for it before the read", copy.span),
             *call_trail(copy, "the copy is reached from here"),
             *((Step("the accessor reads it here", read.span),) if read.asked is not None else ()),
             *(

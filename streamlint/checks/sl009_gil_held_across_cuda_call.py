@@ -14,9 +14,11 @@ class GilHeldAcrossCudaCall(Check):
     ## What it does
     Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions that wait for the device,
     or for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, driver
-    frees, the registration of host functions, the destruction of events, and the creation of NCCL communicators.
+    frees, the registration of host functions, the destruction of events, and the creation of NCCL communicators. The destructor of a
+    class that is bound runs with the GIL as well, unless ``py::release_gil_before_calling_cpp_dtor()`` stands at the class.
 
-    With ``evidence = "possible"``, these are reported too: allocations, which did not wait on the measured GPUs; functions that repeat
+    With ``evidence = "possible"``, these are reported too: frees in such destructors; allocations, which did not wait on the measured
+    GPUs; functions that repeat
     the same work between two clock reads, which are benchmarks; copies around a collective that exchanges host numbers between ranks
     during set-up; functions of a test module, whose doc strings say so; and waits in a branch that runs only for memory of the host or
     for other devices than CUDA's, or for an option that begins as false and that no analyzed code turns on. So are functions that analyzed

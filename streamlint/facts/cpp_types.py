@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.assertions import Assertions
@@ -91,7 +92,7 @@ class CppTypes(Language):
             return self._sequence(function, kind, home)
         if isinstance(meant, ClassInfo):
             return None if exact and pointers else self.objects(Instance, meant, exact and not reference)
-        return self._undeclared(str(name), pointers) if meant is None else self._of_row(kind, meant, exact)
+        return self._undeclared(str(name), pointers) if meant is None else self._of_row(function, kind, meant, exact)
 
     def _undeclared(self, name: str, pointers: int) -> Object | None:
         """The object of a type of which neither the program nor a row tells: a function of the driver, a number."""
@@ -101,11 +102,11 @@ class CppTypes(Language):
             return self.objects(CppName, entry[1], None)
         return self.scalar if name in PLAIN and name != "void" else None
 
-    def _of_row(self, kind: TypeTuple, meant: TypeRow, exact: bool) -> Object | None:
+    def _of_row(self, function: Function, kind: TypeTuple, meant: TypeRow, exact: bool) -> Object | None:
         """The object of a library's type."""
         pointers = kind[2]
         if meant.kind == "buffer":
-            return None if pointers else self._buffer(kind, meant)
+            return None if pointers else self._buffer(function, kind, meant)
         if meant.kind == "device":
             return self.objects(DeviceValue, "unknown")
         if meant.kind in ("stream", "event", "pointer", "graph") and exact and not _is_class(meant):
@@ -114,11 +115,21 @@ class CppTypes(Language):
             return None
         return self.objects(LibraryObject, meant.name, meant.kind)
 
-    def _buffer(self, kind: TypeTuple, meant: TypeRow) -> Object:
-        """The memory that a library's container holds, as its allocator has it."""
-        allocators = (self.cpp_models.type_named(str(one[0])) for one in kind[1] if isinstance(one, tuple))
-        own = next((row.memory for row in allocators if row is not None and row.memory != "unknown"), meant.memory)
-        return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
+    def _buffer(self, function: Function, kind: TypeTuple, meant: TypeRow) -> Object:
+        """The memory that a library's container holds, as its allocator has it; one that nobody knows may have any."""
+        own = next(self._kinds_of_memory(function, kind[1]), "")
+        is_open = meant.name in self.cpp_models.marked("resized") and len(kind[1]) > 1
+        return self.objects(Memory, meant.space, own or ("unknown" if is_open else meant.memory), meant.base or meant.name, "none")
+
+    def _kinds_of_memory(self, function: Function, given: tuple[TypeTuple | None, ...], depth: int = 3) -> Iterator[str]:
+        """What memory the arguments of a type have, among them allocators, and what these are made of."""
+        for one in given:
+            resolved = self.cpp.resolved(function.unit, scope_of(function), one) if isinstance(one, tuple) else None
+            row = self.cpp_models.type_named(str(resolved[0])) if resolved is not None else None
+            if row is not None and row.memory != "unknown":
+                yield row.memory
+            elif resolved is not None and depth:
+                yield from self._kinds_of_memory(function, resolved[1], depth - 1)
 
     @cached_property
     def assertions(self) -> Assertions:

@@ -139,6 +139,17 @@ def passed_on(one: Instruction) -> Iterable[int]:
     return one[3:] if one[0] == op.PHI else (one[COPIES[one[0]]],) if one[0] in COPIES else ()
 
 
+def only_source(function: Function, register: int) -> int:
+    """C++: the register that loops and calls by reference hand on under other names; itself where several come together."""
+    steps = behind(function, [register], _handed_on)
+    sources = {one[2] for one in steps if one[0] not in (op.PHI, op.REBIND)}
+    return sources.pop() if len(sources) == 1 else register
+
+
+def _handed_on(one: Instruction) -> Iterable[int]:
+    return one[3:] if one[0] == op.PHI else (one[5],) if one[0] == op.REBIND else ()
+
+
 def uncopied(function: Function, register: int) -> Instruction | None:
     """The instruction that a register has its value from, through copies."""
     made = function.definitions[register] if register >= 0 else None

@@ -12,8 +12,9 @@ from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
 from streamlint.hazards.instead import is_chosen_by_branch
+from streamlint.hazards.same_memory import SameMemory
 from streamlint.hazards.stream_files import StreamFiles, is_cython
-from streamlint.hazards.streams import lexical
+from streamlint.hazards.streams import Streams, lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
@@ -31,12 +32,17 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
+SAME_MEMORY = "a non-blocking stream works on the same memory"
 _DEEPEST = 24
 """Calls between the function that works with streams and work on the null stream."""
 
 
 class DefaultStream(StreamFiles):
     """Judges work on the null stream."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.memory = SameMemory(streams)
 
     # --- what matters
 
@@ -80,6 +86,8 @@ class DefaultStream(StreamFiles):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
+        if self.memory.is_raced(Site(function, one), work, choice):
+            return SAME_MEMORY
         return "other work in this file uses a stream" if self._is_left_out(holder, work, choice) else ""
 
     def _is_left_out(self, holder: Function, work: Queued, choice: Choice) -> bool:

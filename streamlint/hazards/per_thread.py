@@ -25,7 +25,13 @@ MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
 _RUNTIME = (
     "cuda_runtime.h",
     "cuda_runtime_api.h",
+    "cublas",
+    "cuda_bf16.h",
+    "cuda_fp16.h",
     "cudnn.h",
+    "curand.h",
+    "cusolver",
+    "cusparse.h",
     "nccl.h",
     "cuda_gl_interop.h",
     "thrust/",
@@ -33,7 +39,7 @@ _RUNTIME = (
     "c10/cuda/CUDA",
     "ATen/cuda/CUDA",
 )
-"""Headers that read the runtime's header, whoever includes them, by the beginning of their names."""
+"""Headers that read the runtime's header, whoever includes them, by the beginning of their names (CUDA 13.0)."""
 _DRIVER = "cuda.h"
 _CUDA_SOURCES = (".cu",)
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++")

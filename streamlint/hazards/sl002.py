@@ -12,7 +12,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.default_stream import DefaultStream
+from streamlint.hazards.default_stream import SAME_MEMORY, DefaultStream
 from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
@@ -97,7 +97,7 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     function, work, choice = found.function, found.work, found.choice
     holder = choice.at.function
     level = found.calls[0] if found.calls else choice.at
-    race = judge.is_race(level)
+    race = judge.is_race(level) or found.reason == SAME_MEMORY
     name = work.name.rpartition(".")[2]
     what = (
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name

@@ -13,6 +13,7 @@ from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, 
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+from streamlint.ordering.kernel_writes import KERNEL
 from streamlint.transfer.actions import Copied
 
 RULE = D2hReadBeforeSync
@@ -39,13 +40,14 @@ def _finding(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: l
     is_variable = made is not None and made[0] in (op.ADDRESS, op.ADDRESS_ATTR)  # on the stack
     pageable = is_variable or (bool(held) and all(value.pinning == "pageable" for value in held))
     is_locked = any(value.pinning == "pinned" for value in held)
+    is_kernel = copied.direction == KERNEL
     on_device = row.library != "torch" or _is_on_device(context, function, copied.source)
     copy = Copy(
         span_of(read.copy),
         row.library,
         copied.call.name,
         context=context.surroundings(function, read.copy_calls),
-        direction=Direction.D2H,
+        direction=Direction.UNKNOWN if is_kernel else Direction.D2H,
         host_memory=Memory.PAGEABLE if pageable else Memory.PINNED if is_locked else Memory.UNKNOWN,
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )

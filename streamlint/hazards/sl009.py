@@ -22,6 +22,7 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
 RULE = GilHeldAcrossCudaCall
+_WAITS = frozenset({device.SYNCHRONIZE, device.COPY, device.READ, device.WORK})
 _NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
 
 
@@ -42,8 +43,7 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or may_be <= earlier:
             continue
-        is_for_others = held.needing is not None or not once.is_bound_once(entry.function)
-        shown = may_be[0] and is_for_others and not _is_meant(entry, held, measuring, agreements)
+        shown = may_be[0] and _is_for_others(entry, held, once) and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
@@ -54,6 +54,13 @@ def find(context: Context) -> Iterator[Finding]:
 def _place(entry: Entry, held: Held) -> Span:
     """Where a wait is reported: at the binding, else where the function that Python calls enters what waits."""
     return span_of(entry.binding or next(iter(held.calls), held.site))
+
+
+def _is_for_others(entry: Entry, held: Held, once: Once) -> bool:
+    """Whether others wait as well: a function that runs once holds up nobody, nor does a destructor that only frees what it owns, where
+    the device is idle by then."""
+    only_frees = entry.is_end and held.operation.kind not in _WAITS
+    return held.needing is not None or not (only_frees or once.is_bound_once(entry.function))
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:

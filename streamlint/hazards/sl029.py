@@ -23,6 +23,7 @@ from streamlint.transfer.modelled import ModelledCall
 RULE = StreamChurn
 _POOL = 32
 """PyTorch's streams for each priority and device: loops of fewer rounds make none anew."""
+_USING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.LAUNCH, op.ENTER})
 _TAKING = frozenset({op.ITER, op.NEXT, op.UNPACK, op.MORE, op.BIND})
 _HOLDING = frozenset({op.BUILD, op.DICT, op.INVOKE, op.ITER, op.NEXT, op.UNPACK, op.ITEM})
 _KEEPING = frozenset({op.SET_ITEM, op.APPEND, op.PUT})
@@ -39,8 +40,11 @@ class Streams(Churning):
 
     def find(self) -> Iterator[tuple[ModelledCall, Churn, Site]]:
         """The creations, the loops, and where the stream is used in the same round."""
-        for call in self.transfer.sites({"stream"}):
-            held = Held(call.function, call.instruction, made_by(self.places, call), not call.function.is_cpp)
+        for call in self.transfer.sites({"stream", "stream_of"}):
+            is_lent = call.row.effect == "stream_of"  # the next stream of a pool, which nobody has to give back
+            if is_lent and call.row.get("which") != "pool":
+                continue
+            held = Held(call.function, call.instruction, made_by(self.places, call), is_lent or not call.function.is_cpp)
             for churn in self.follow(held):
                 use = self._use(churn)
                 if use is not None and not any(self._is_of_owner(churn, site.function) for site in churn.made):
@@ -105,7 +109,7 @@ class Streams(Churning):
         """The first work on the stream, or behind it."""
         held, made, function = churn.held, churn.held.instruction, churn.held.function
         for one in function.code.instructions():
-            if one == made or one[0] not in (op.CALL, op.INVOKE, op.LAUNCH, op.ENTER):
+            if one == made or one[0] not in _USING:
                 continue
             if one in (site.instruction for site in churn.ended) or (one[0] == op.INVOKE and function.text(one[4]) in MUTATORS):
                 continue

@@ -111,6 +111,8 @@ class Callbacks:
 
     def _is_parameter_call(self, function: Function, one: Instruction) -> bool:
         """Whether a call calls a value that it was given, under no name of its own."""
+        if function.invokes(one, "drops-reference"):
+            return False
         if one[0] == op.INVOKE:
             edges = self.reach.edges(function).get(one, ())
             if any(isinstance(value, ModuleObject) for value in self.transfer.values(function, one[3])):

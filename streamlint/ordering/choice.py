@@ -10,7 +10,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place
-from streamlint.transfer.launch_rows import is_null
+from streamlint.transfer.modelled import is_null
 from streamlint.waits.operands import operand_of
 
 

@@ -23,8 +23,8 @@ from streamlint.ordering.packs import expanded, expands
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import Stream, Viewed
-from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, policy_in
+from streamlint.transfer.modelled import ModelledCall, is_null
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import bound_of
 

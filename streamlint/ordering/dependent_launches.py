@@ -18,8 +18,7 @@ from streamlint.ordering.choice import behind_copies, given_to
 from streamlint.ordering.kernel_reads import KernelReads, Read
 from streamlint.ordering.places import ADDRESS, Place, Places, cell_of
 from streamlint.ordering.storage import Storages, plain
-from streamlint.transfer.launch_rows import is_null
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, is_null
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 

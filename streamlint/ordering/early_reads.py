@@ -13,6 +13,7 @@ from streamlint.models import first_part
 from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.asked_devices import AskedDevices
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.kernel_writes import KERNEL, KernelWrites
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.rounds import next_round
 from streamlint.ordering.shown import is_shown_on_host
@@ -65,15 +66,29 @@ class EarlyReads(Updating):
         """The early reads of the program."""
         for call, copied in self.transfer.copies():
             yield from self.of(call, copied)
+        for site, copied in KernelWrites(self.transfer, self.places).find():
+            self._is_sure = True
+            yield from self._followed(site, copied)
 
     def of(self, call: ModelledCall, copied: Copied) -> Iterator[EarlyRead]:
         """The early reads of what a copy brings."""
         if self.is_candidate(call, copied):
-            self._found = {}
-            self._copied, self._site = copied, Site(call.function, call.instruction)
             self._is_sure = self.transfer.is_sure(call)
-            self.follow(self._site, copied, copied.target)
-            yield from self._found.values()
+            yield from self._followed(Site(call.function, call.instruction), copied)
+
+    def _followed(self, site: Site, copied: Copied) -> Iterator[EarlyRead]:
+        """The early reads of what comes to some memory from a device."""
+        self._found = {}
+        self._copied, self._site = copied, site
+        self.follow(site, copied, copied.target)
+        yield from (found for found in self._found.values() if copied.direction != KERNEL or not self._is_polled(found))
+
+    def _is_polled(self, found: EarlyRead) -> bool:
+        """Whether a loop that launches nothing reads what a kernel writes: it watches the kernel at work."""
+        function, one = found.read.function, found.read.instruction
+        block = function.homes[one][0]
+        launched = function.homes[found.copy.instruction][0] if found.copy.function is function else None
+        return any(block in loop.body and launched not in loop.body for loop in function.control.loops)
 
     def is_candidate(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy may be asynchronous, and fill memory of the host."""

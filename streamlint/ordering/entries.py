@@ -27,11 +27,13 @@ _FEWEST = 3  # functions: one alone may test what it is given
 
 class Entry(NamedTuple):
     """A function that Python calls. ``binding`` is the call that binds it, where a guard can be added; None where the function itself has
-    to release the GIL. ``is_for_tests``: its module says of all its functions that they are there for tests."""
+    to release the GIL. ``is_for_tests``: its module says of all its functions that they are there for tests. ``is_end``: a destructor,
+    which Python runs where it collects the object."""
 
     function: Function
     binding: Site | None
     is_for_tests: bool = False
+    is_end: bool = False
 
 
 class Binding(NamedTuple):
@@ -56,6 +58,7 @@ class Entries:
         for unit in units:
             for function in unit.functions:
                 yield from self._bound(function)
+                yield from self._ended(function)
         yield from self._of_held_libraries()
         yield from self._of_strings()
         for unit in dict.fromkeys(self.program.mentioning("PyObject")):
@@ -184,6 +187,22 @@ class Entries:
             parameters = one.code.parameters[1 if one.has_receiver else 0 :]
             if len([each for each in parameters if not each.default]) <= wanted <= len(parameters):
                 yield one
+
+    def _ended(self, function: Function) -> Iterator[Entry]:
+        """The destructors of the classes that are bound, but for those that are asked to run without the GIL."""
+        for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.CONSTRUCT]):
+            kind = function.unit.ir.constants[one[3]] if one[0] == op.CONSTRUCT else None
+            name = str(kind[0]) if kind is not None else function.dotted(one[3]) if one[0] == op.CALL else ""
+            if last_part(name) not in function.known("binds-class") or any(self._ends_free(function, each) for each in one[5:]):
+                continue
+            definition = self._class_of(function, one[2])
+            ends = definition.methods.get("__del__", ()) if definition is not None else ()
+            yield from (Entry(each, Site(function, one), is_end=True) for each in ends)
+
+    def _ends_free(self, function: Function, register: int) -> bool:
+        """Whether an argument asks for the GIL to be released around the destructor."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.CALL and _called(function, one) in function.known("ends-without-gil")
 
     def _class_of(self, function: Function, register: int) -> ClassInfo | None:
         """The class whose members are bound to an object."""

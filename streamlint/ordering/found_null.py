@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choices import PARAMETER, Choices
-from streamlint.transfer.launch_rows import is_null
+from streamlint.transfer.modelled import is_null
 
 
 def ways(function: Function, one: Instruction) -> dict[int, set[int]]:

@@ -266,7 +266,7 @@ class Gil:
             return function.is_cpp and is_there
         if kind == device.WORK:
             return operation.waits and self._runs_on_device(operation)
-        return kind == device.SYNCHRONIZE or (kind == device.FREE and not operation.cached)
+        return kind in (device.SYNCHRONIZE, device.UNREGISTER) or (kind == device.FREE and not operation.cached)
 
     def _is_on_device(self, function: Function, operation: DeviceOperation) -> bool:
         return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)

@@ -20,7 +20,8 @@ from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
-from streamlint.transfer.launch_rows import is_null, is_null_stream
+from streamlint.transfer.launch_rows import is_null_stream
+from streamlint.transfer.modelled import is_null
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked

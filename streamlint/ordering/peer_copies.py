@@ -22,6 +22,7 @@ from streamlint.ordering.places import POINTEE, Element, Key, Place, Places
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
 _PREPARING = ("torch/", "ATen/", "c10/", "rmm/", "cupy/", "nccl", "nvshmem", "ucp/", "ucs/", "cufftXt", "cublasXt", "raft/", "cuda/")
@@ -77,11 +78,17 @@ class PeerCopies:
         constant = function.constant(register)
         return constant if constant is not None else alike(function, register)
 
-    def _device(self, function: Function, copy: Instruction, register: int) -> object:
-        """The device on which a pointer of a function was allocated: the one that was set before, by all that may have allocated it."""
+    def _device(self, function: Function, copy: Instruction, register: int, height: int = 4) -> object:
+        """The device on which a pointer of a function was allocated: the one that was set before, by all that may have allocated it, and
+        by all calls of the function that is given it."""
         if register < 0:
             return None
         place = self.places.of(function, register)
+        if place.root[0] == "parameter" and not place.path and height:
+            calls = [(caller, call) for caller, call in self.facts.call_places(function) if self.transfer.enters(caller, call, function)]
+            given = [(caller, call, operand_of(caller, call, function, int(str(place.root[1])))) for caller, call in calls]
+            found = {self._device(caller, call, -1 if each is None else each, height - 1) for caller, call, each in given}
+            return found.pop() if len(found) == 1 else None
         made = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
         devices = {self._set_before(function, one) for one in made}
         return devices.pop() if len(devices) == 1 else None

@@ -75,7 +75,17 @@ class Reach:
         """C++: also the constructors of what is declared, and methods by the declared types of their objects."""
         if one[0] == op.DECLARE:
             return tuple(Edge(one, made) for made in self._made(function, one))
-        return edges if edges or one[0] != op.INVOKE else tuple(Edge(one, callee) for callee in self._declared(function, one))
+        if edges or one[0] != op.INVOKE:
+            return edges
+        dropped = self._dropped(function, one) if function.invokes(one, "drops-reference") else ()
+        return tuple(Edge(one, callee) for callee in (*self._declared(function, one), *dropped))
+
+    def _dropped(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """What a smart pointer runs that lets go of what may be the last reference."""
+        for kind, definition in self._member_types(function, one[3]):
+            resolved = self.transfer.facts.cpp.resolved(definition.unit, definition.name, kind)
+            if resolved[0] in function.unit.models.marked("smart"):
+                yield from self._of_type(function, kind, definition.name)
 
     def _ended(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The destructors that the end of an object runs: its own, those of its bases, and of the members that it holds itself."""
@@ -94,8 +104,12 @@ class Reach:
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] != op.CAST:
             return
-        cpp, scope = self.transfer.facts.cpp, scope_of(function)
-        kinds: list[TypeTuple | None] = [function.unit.ir.constants[one[3]]]
+        yield from self._of_type(function, function.unit.ir.constants[one[3]], scope_of(function))
+
+    def _of_type(self, function: Function, whole: TypeTuple | None, scope: str) -> Iterator[Function]:
+        """The destructors of what a type holds, and the deleters of its smart pointers."""
+        cpp = self.transfer.facts.cpp
+        kinds = [whole]
         for kind in kinds:
             if kind is None:
                 continue
@@ -105,18 +119,15 @@ class Reach:
                 yield from self._deleters(function, kind) if kind[0] in function.unit.models.marked("smart") else ()
             elif len(kinds) > 1 and not kind[2]:
                 meant = cpp.find_class(function.unit, scope, str(kind[0]))
-                yield from self._destructors(meant, 0) if meant is not None else ()
+                yield from (*self._destructors(meant, 0), *meant.methods.get("operator()", ())) if meant is not None else ()
 
     def _deleters(self, function: Function, kind: TypeTuple) -> Iterator[Function]:
         """The functions that smart pointers of a type are made with in the file, to be run with the last reference."""
         cpp = self.transfer.facts.cpp
         for holder in function.unit.functions:
-            for one in holder.by_opcode[op.CALL]:
-                called = holder.definitions[one[3]] if len(one) > 6 else None
-                if called is None or called[0] != op.NAME:
-                    continue
-                named: TypeTuple = (holder.text(called[3]), (), 0, False, None)
-                if cpp.resolved(holder.unit, scope_of(holder), named)[:2] == kind[:2]:
+            for one in (*holder.by_opcode[op.CALL], *holder.by_opcode[op.CONSTRUCT]):
+                named = _named_type(holder, one) if len(one) > 6 else None
+                if named is not None and cpp.resolved(holder.unit, scope_of(holder), named)[:2] == kind[:2]:
                     values = self.transfer.values(holder, one[6])
                     yield from (value.function for value in values if isinstance(value, FunctionObject))
 
@@ -128,18 +139,17 @@ class Reach:
 
     def _declared(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The methods that a call means by the declared type of the member that it is called of, where nothing is known of its value."""
-        made = function.definitions[one[3]]
-        if made is None or made[0] != op.ATTR:
-            return
-        name = function.text(made[4])
-        for value in self.transfer.values(function, made[3]):
-            if not isinstance(value, Instance):
-                continue
-            for field in value.definition.ir.fields:
-                if field.name == name and field.type is not None:
-                    scope = value.definition.name
-                    meant = self.transfer.facts.cpp.find_class(value.definition.unit, scope, str(field.type[0]))
-                    yield from meant.methods.get(function.text(one[4]), ()) if meant is not None else ()
+        for kind, definition in self._member_types(function, one[3]):
+            meant = self.transfer.facts.cpp.find_class(definition.unit, definition.name, str(kind[0]))
+            yield from meant.methods.get(function.text(one[4]), ()) if meant is not None else ()
+
+    def _member_types(self, function: Function, register: int) -> Iterator[tuple[TypeTuple, ClassInfo]]:
+        """The types with which a member is declared that a register holds, and the classes that it is declared in."""
+        made = function.definitions[register] if register >= 0 else None
+        for value in self.transfer.values(function, made[3]) if made is not None and made[0] == op.ATTR else ():
+            if isinstance(value, Instance) and made is not None:
+                name = function.text(made[4])
+                yield from ((each.type, value.definition) for each in value.definition.ir.fields if each.name == name and each.type)
 
     def _deleted(self, function: Function, one: Instruction) -> Iterator[Function]:
         """Cython: the destructors of what a member points to that is deleted."""
@@ -202,6 +212,15 @@ class Reach:
                 if behind is not None:
                     yield behind._replace(calls=(Site(function, one), *behind.calls))
                     break
+
+
+def _named_type(function: Function, one: Instruction) -> TypeTuple | None:
+    """The type that a call names, which makes an object of it."""
+    if one[0] == op.CONSTRUCT:
+        kind: TypeTuple | None = function.unit.ir.constants[one[3]]
+        return kind
+    called = function.definitions[one[3]]
+    return (function.text(called[3]), (), 0, False, None) if called is not None and called[0] == op.NAME else None
 
 
 def fitting(transfer: Transfer, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:

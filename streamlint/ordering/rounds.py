@@ -48,23 +48,38 @@ def _later(function: Function, loop: Loop, is_slot: bool) -> Iterator[tuple[Key,
         condition, _ = unnegated(function, end[2])
         one = function.definitions[condition]
         said: bool | None = None
-        if is_counter(function, function.control, function.blocks, condition):
+        if _counts(function, loop, condition):
             said = True
         elif one is not None and one[0] == op.COMPARE:
-            said = _compared(function, one, loop if is_slot else None)
+            said = _compared(function, one, loop, is_slot)
         if said is not None:
             yield alike(function, condition), said
 
 
-def _compared(function: Function, one: Instruction, ring: Loop | None) -> bool | None:
+def _counts(function: Function, loop: Loop, register: int) -> bool:
+    """Whether a register holds the number of a round of this loop, not of one around it or within it."""
+    return is_counter(function, function.control, function.blocks, register) and _is_of(function, loop, register)
+
+
+def _is_of(function: Function, loop: Loop, register: int, depth: int = 4) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] in (op.BINARY, op.INPLACE):
+        return any(_is_of(function, loop, side, depth - 1) for side in one[4:6])
+    innermost = function.control.innermost[function.blocks[one]]
+    return one[0] == op.ATTR or (innermost >= 0 and function.control.loops[innermost].header == loop.header)
+
+
+def _compared(function: Function, one: Instruction, loop: Loop, is_slot: bool) -> bool | None:
     """What a comparison says of a round's number and a constant or the size of a ring, or of how much a queue holds and that size."""
-    operator = function.text(one[3])
+    operator, ring = function.text(one[3]), loop if is_slot else None
     for counted, other, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
         is_size = ring is not None and _is_size(function, other, ring)
         if ring is not None and is_size and _is_queue(function, counted, ring):
             return _FULL.get(asked)
         is_known = isinstance(function.constant(_plain(function, other)), int) or (is_size and asked in (">=", "<"))
-        if is_known and is_counter(function, function.control, function.blocks, counted):
+        if is_known and _counts(function, loop, counted):
             return _LATER.get(asked)
     return None
 

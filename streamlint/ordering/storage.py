@@ -90,6 +90,7 @@ class Storages:
         """A place of the function where work stands, by the names of the function whose event it is; None where it has none there."""
         function = event.at.function
         for site in reversed(event.via):
+            found = self._as_parameter(function, found) if found is not None else None
             if found is None or found.root[0] != "parameter":
                 return found if found is None or found.root[0] != "register" else None
             index = int(str(found.root[1]))
@@ -99,6 +100,16 @@ class Storages:
             given = given_to(site.function, site.instruction, function, index)
             found = self._behind(site.function, given, found.path) if given is not None and given >= 0 else None
             function = site.function
+        return found
+
+    def _as_parameter(self, function: Function, found: Place) -> Place:
+        """A variable that keeps a parameter whose address is taken, as the parameter."""
+        if found.root[0] != "cell":
+            return found
+        for one in function.by_opcode[op.STORE]:
+            made = function.definitions[one[3]]
+            if made is not None and made[0] == op.PARAM and function.unit.ir.constants[one[2]] == tuple(found.root[1:3]):
+                return Place(("parameter", made[3]), found.path)
         return found
 
     def _behind(self, function: Function, register: int, path: tuple[Key, ...]) -> Place | None:

@@ -14,8 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.chosen_devices import STREAMS, ChosenDevices
-from streamlint.transfer.launch_rows import is_null
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, is_null
 from streamlint.transfer.spawns import THREAD, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Uses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Object, Site
+from streamlint.facts.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -49,10 +49,6 @@ class LaunchRows:
         self.presumes = presumes  # tensors of PyTorch of which nothing says where they are count as on a device
         self.facts = transfer.facts
         self._known: dict[Function, list[tuple[Instruction, Queued]]] = {}
-
-    def _asks_for_size(self, call: ModelledCall) -> bool:
-        register = call.one("size_query")
-        return register is not None and is_null(call.function, register, list(call.values(register)))
 
     def _direction(self, call: ModelledCall) -> str:
         held = call.row.get("direction")
@@ -130,17 +126,6 @@ def policy_in(transfer: Transfer, function: Function, register: int) -> tuple[Fu
             break
         function, register = edges[0].callee, ends[0]
     return function, register
-
-
-def is_null(function: Function, register: int, values: list[Object]) -> bool:
-    """Whether a register holds a null pointer or zero for sure."""
-    one = function.definitions[register] if register >= 0 else None
-    while one is not None and one[0] == op.CAST:
-        one = function.definitions[one[4]]
-    if one is not None and one[0] == op.CONST:
-        return function.unit.ir.constants[one[3]] in (None, 0)
-    constants = [value.value for value in values if isinstance(value, Constant)]
-    return bool(values) and len(constants) == len(values) and all(value in (None, 0) for value in constants)
 
 
 def is_null_stream(values: list[Object]) -> bool:

@@ -216,7 +216,7 @@ class Launches(LaunchRows):
 
     def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
         row, effect = call.row, call.row.effect
-        if row.library in call.facts.models.marked("reads-pointers") or self._asks_for_size(call):
+        if row.library in call.facts.models.marked("reads-pointers") or call.asks_for_size():
             return
         how, operand = self.chosen(call)
         if effect in ("copy", "transfer"):
@@ -248,6 +248,8 @@ class Launches(LaunchRows):
         if kernel is not None:
             arguments = self._arguments(call)
             reads, writes, is_known = self.accesses(call.function, kernel, arguments)
+        elif call.function.is_cpp and (packed := packed_arguments(call)):
+            given = tuple(packed)
         queued = Queued(how, operand, kind, call.name, row.library, waits=waits, is_known=is_known, call=call)
         queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
         return queued._replace(reads=reads if is_known else given, writes=writes if is_known else given)

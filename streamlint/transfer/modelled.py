@@ -154,6 +154,11 @@ class ModelledCall:
         """Whether the host waits in the call, by its row; ``is_shown`` says whether a register holds a tensor of the device."""
         return makes_wait(self.row, self.given, partial(constants_of, self.facts, self.function), is_shown)
 
+    def asks_for_size(self) -> bool:
+        """Whether a call only says how much memory it would need, and queues no work."""
+        register = self.one("size_query")
+        return register is not None and is_null(self.function, register, list(self.values(register)))
+
     def waits_for_result(self) -> bool:
         """Whether the host waits for the work of a launch: not where the result goes to memory of the device."""
         told = self.one("told")
@@ -324,3 +329,14 @@ def stream_held(function: Function, register: int, values: list[Object], library
 
 def _are_all(values: list[Object], constant: object) -> bool:
     return bool(values) and all(isinstance(value, Constant) and value.value == constant for value in values)
+
+
+def is_null(function: Function, register: int, values: list[Object]) -> bool:
+    """Whether a register holds a null pointer or zero for sure."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.CAST:
+        one = function.definitions[one[4]]
+    if one is not None and one[0] == op.CONST:
+        return function.unit.ir.constants[one[3]] in (None, 0)
+    constants = [value.value for value in values if isinstance(value, Constant)]
+    return bool(values) and len(constants) == len(values) and all(value in (None, 0) for value in constants)

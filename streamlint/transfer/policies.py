@@ -29,6 +29,11 @@ class Policies:
         return not (is_quiet and call.row.get("writes") is None)
 
     @property
+    def is_known(self) -> bool:
+        """Whether the policy is one that the models know, for which a stream or an allocator may have been chosen."""
+        return bool(self.call.operands) and self._named(self.call.operands[0]) in self.models.constants
+
+    @property
     def stream(self) -> Stream:
         """The stream that is chosen for the policy where it is given."""
         function, register = self.call.function, self.call.operands[0] if self.call.operands else op.NONE

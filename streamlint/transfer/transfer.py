@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import element_given, last_name
+from streamlint.facts.instructions import element_given, last_name, only_source
 from streamlint.facts.language import MAKING_CONTAINERS, MAKING_ITERATORS
 from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
@@ -382,10 +382,12 @@ class Transfer(CallSites):
         return self.facts.models.gathered(_showing)
 
     def shared(self, function: Function, register: int) -> list[int]:
-        """A register, and those of which it is a view."""
+        """A register, and those of which it is a view. C++: what the rounds of a loop hand to calls by reference stays what it was."""
         found = [register]
         for each in found:
             one = function.definitions[each] if each >= 0 else None
+            if function.is_cpp and one is not None and one[0] == op.PHI and (root := only_source(function, each)) not in found:
+                found.append(root)
             for action in self.of(function, one) if one is not None else ():
                 if isinstance(action, Viewed) and action.register not in found and self.shares(function, one, action.register):
                     found.append(action.register)

@@ -16,6 +16,7 @@ from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, 
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.transfer.policies import Policies
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
 
@@ -168,14 +169,14 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
         parameter = kernel.parameters[index] if kernel is not None and index < len(kernel.parameters) else None
         if parameter is not None and parameter.type is not None and not parameter.type[2] and parameter.type[0] in _NUMBERS:
             continue
-        if parameter is None and _is_number(facts, function, register):
+        if parameter is None and is_number(facts, function, register):
             continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
 
 
-def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
+def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
     """Whether an argument is a number, no pointer, by its declaration or by how it is computed."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or depth == 0:
@@ -186,8 +187,24 @@ def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) 
         declared = function.code.parameters[one[3]].type if one[3] < len(function.code.parameters) else None
         return declared is not None and not declared[2] and declared[0] in _NUMBERS
     if one[0] == op.BINARY:
-        return all(_is_number(facts, function, each, depth - 1) for each in one[4:6])
+        return all(is_number(facts, function, each, depth - 1) for each in one[4:6])
+    if one[0] == op.ADDRESS:  # of a variable, in an array of addresses
+        return _is_number_at(function, one[3])
     return are_plain(facts.values(function, register).values)
+
+
+def _is_number_at(function: Function, cell: int) -> bool:
+    """Whether a variable holds a number, by the types with which it is declared."""
+    made = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == cell]
+    own = [one for one in made if one is None or one[0] != op.REBIND]
+    return bool(own) and all(one is not None and _is_of_number(function, one) for one in own)
+
+
+def _is_of_number(function: Function, one: Instruction) -> bool:
+    kind = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
+    if one[0] == op.PARAM:
+        kind = function.code.parameters[one[3]].type
+    return kind is not None and not kind[2] and kind[0] in _NUMBERS
 
 
 def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:
@@ -297,6 +314,8 @@ def _collective(call: ModelledCall) -> Iterator[Worked]:
 def _launch(call: ModelledCall) -> Iterator[Worked]:
     """A library queues work, or a kernel."""
     row = call.row
+    if call.asks_for_size():
+        return
     given = tuple(call.all("given"))
     reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
     if row.get("given") is not None:
@@ -304,7 +323,11 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     held = row.get("stream")
     if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
         inner, packed = packed_arguments(call), call.one("packed")  # not of a launch whose stream is a field of its configuration
-        writes = (*writes, *(inner if packed in writes else ()))
+        is_written = packed in writes
+        if call.function.is_cpp:  # a kernel that is given one pointer writes there
+            inner = [each for each in inner if not is_number(call.facts, call.function, each)]
+            is_written = is_written or len(inner) == 1
+        writes = (*writes, *(inner if is_written else ()))
         reads = (*reads, *inner)
     if row.get("policy"):
         yield _by_policy(call)
@@ -316,15 +339,17 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
 
 def _by_policy(call: ModelledCall) -> Worked:
     """An algorithm: on the null stream, or on that of its policy. It reads what its iterators lead to; the host waits, as a rule."""
-    given = call.operands
+    given, policies = call.operands, Policies(call)
     first = given[0] if given else op.NONE
-    stream = Stream(NULL, library=call.row.library)
+    stream, waits = Stream(NULL, library=call.row.library), bool(call.row.get("waits"))
     if not call.memory(first):
         is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in call.values(first))
-        stream = call.stream_in(first) if is_stream else Stream(UNKNOWN, library=call.row.library)
+        unknown = Stream(UNKNOWN, library=call.row.library)
+        stream = call.stream_in(first) if is_stream else policies.stream if policies.is_known else unknown
+        waits = waits and policies.waits
         given = given[1:]
-    waits = bool(call.row.get("waits"))
-    return Worked(stream, given, (), call.name, call.row.library, op.NONE, False, True, waits=waits)
+    written = given[:1] if call.row.get("in_place") else ()
+    return Worked(stream, given, written, call.name, call.row.library, op.NONE, False, True, waits=waits)
 
 
 _WORK = {

@@ -30,6 +30,7 @@ WORK = (
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
             COMMUNICATOR,
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
+            key("in_place", "bool", "What the first argument behind the policy leads to is written (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
             key(
                 "attributes",

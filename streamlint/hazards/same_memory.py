@@ -1,0 +1,78 @@
+"""Whether work on the null stream meets memory that a non-blocking stream works on: then the two race, and the null stream is the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.hazards.streams import Streams
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.beside import Event
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import NULL
+from streamlint.ordering.places import Place
+from streamlint.ordering.storage import Storages
+from streamlint.transfer.launch_rows import Queued
+
+_HIGHEST = 3
+"""Callers above a function that knows no stream."""
+
+
+class SameMemory:
+    """Answers for work in C++."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+        self.transfer = streams.transfer
+        self.storages = Storages(streams.transfer, streams.choices.places, streams.launches)
+
+    def is_raced(self, at: Site, work: Queued, choice: Choice) -> bool:
+        """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
+        memory, and one of the two writes it."""
+        return self._is_raced(Event(choice.at.instruction, at, work, choice, choice.calls), choice.at.function, _HIGHEST)
+
+    def _is_raced(self, own: Event, holder: Function, height: int) -> bool:
+        """The same of work by the names of a function, and of those that call it."""
+        return self._meets_others(own, holder) or (
+            height > 0 and any(self._is_raced(*each, height - 1) for each in self._above(own, holder))
+        )
+
+    def _above(self, own: Event, holder: Function) -> Iterator[tuple[Event, Function]]:
+        """The work as that of each call of a function that knows no stream."""
+        if self.streams.in_scope.is_named(holder) or self.streams.in_scope.makes(holder):
+            return
+        for caller, call in self.streams.facts.call_places(holder):
+            if caller is not holder and any(edge.callee is holder and edge.is_followed for edge in self.transfer.edges(caller, call)):
+                yield own._replace(instruction=call, via=(Site(caller, call), *own.via)), caller
+
+    def _meets_others(self, event: Event, holder: Function) -> bool:
+        own, place, work = self.storages.touched(event), event.instruction, event.work
+        if work is None or not any(own):
+            return False
+        beside = self.streams.beside
+        if any(self._meets(own, event) for event in beside.in_flight(holder, place)):
+            return True
+        behind = [] if work.waits or self._is_recorded(holder) else beside.behind(holder, place)
+        return any(self._meets(own, event) for event in behind)
+
+    def _meets(self, own: tuple[set[Place], set[Place]], event: Event) -> bool:
+        if event.work is None or event.choice is None or event.via or self.streams.blocking(event.choice) is not False:
+            return False  # what a call leaves behind may be waited for where it stands
+        reads, writes = self.storages.touched(event)
+        return bool(own[1] & (reads | writes) or own[0] & writes)
+
+    def _is_recorded(self, holder: Function) -> bool:
+        """Whether an event is recorded on the null stream, for which others may wait."""
+        names = self.transfer.names(frozenset({"record"}))
+        for one in holder.by_opcode[op.CALL]:
+            if holder.dotted(one[3]).rpartition("::")[2] not in names:
+                continue
+            for call in self.transfer.modelled(holder, one):
+                held = call.row.get("stream")
+                register = call.given(held) if isinstance(held, Selector) else None
+                chosen = self.streams.choices.of_register(holder, register, Site(holder, one)) if register is not None else ()
+                if call.row.effect == "record" and (register is None or any(each.kind == NULL for each in chosen)):
+                    return True
+        return False
