@@ -25,6 +25,7 @@ from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.unknown_calls import with_result
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream, Viewed
+from streamlint.transfer.kernel_texts import on_named_stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -289,7 +290,16 @@ class Beginnings:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
         for function, one in self._configured():
             found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
+        for call in self._kernels():
+            found[call.function].append((call.instruction, call.stream()))
         return found
+
+    def _kernels(self) -> Iterator[ModelledCall]:
+        """The calls of kernels, objects of a library, that are given their stream."""
+        libraries = {row.library for name, row in self.facts.models.calls.items() if name.endswith(".__call__") and row.effect == "launch"}
+        for unit in dict.fromkeys(unit for library in sorted(libraries) for unit in self.facts.program.mentioning(library)):
+            for function in unit.functions if not unit.is_cpp else ():
+                yield from on_named_stream(self.facts, self.transfer.libraries, function)
 
     def _configured(self) -> Iterator[tuple[Function, Instruction]]:
         """The calls that may launch a kernel of numba on a stream of their own."""

@@ -121,7 +121,7 @@ class Reuses(Indexed):
         one = call.function.definitions[register] if register >= 0 else None
         if one is not None and any(made.row.effect == "pin" for made in self.transfer.modelled(call.function, one)):
             return True
-        kinds = _kinds(call.values(register))
+        kinds = _kinds(call.memory(register))
         if kinds == {"pageable"}:
             return self._is_registered(call.function, register)
         return "pinned" in kinds and "pageable" not in kinds

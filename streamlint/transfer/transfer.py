@@ -98,10 +98,12 @@ class Transfer(CallSites):
         if found is None:
             actions = self.of(function, one)
             calls = list(self.modelled(function, one)) if one[0] in CALLING else []
-            made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls), *work.reordered(calls, self.modelled)]
+            made = list(kernel_texts.launched(self.facts, self.libraries, function, one))
+            if not made:
+                made += work.works(self.facts, function, one, calls, actions)
+                made += (*modules.moved(calls), *work.reordered(calls, self.modelled))
             if one[0] == op.CALL and not made:
                 made += numba_kernels.launched(self.facts, self.libraries, function, one)
-                made += kernel_texts.launched(self.facts, self.libraries, function, one)
             if not made and any(isinstance(action, Lost) for action in actions) and not self._is_in_view(function, one):
                 named = list(self._by_method(function, one))
                 made = list(work.works(self.facts, function, one, named, ())) if named else [self._called(function, one)]

@@ -17,6 +17,7 @@ from streamlint.transfer.carried import COPYING
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import reordered
 from streamlint.waits.operands import operand_of
 
 WORK, OTHER, PIN = "work", "other", "pin"
@@ -122,6 +123,8 @@ class Uses:
             yield from self._computed(call)
         elif effect == "pin":
             yield Use(PIN, call.name, row.library, Stream(CURRENT))
+        elif any(True for _ in reordered((call,), self.transfer.modelled)):
+            yield from self._computed(call)
 
     def _computed(self, call: ModelledCall) -> Iterator[Use]:
         library = call.row.library

@@ -149,6 +149,7 @@ DATA = (
                 "The copy is asked to be asynchronous; if not, the host waits as CUDA documents for the direction.",
             ),
             key("result", "word", "The call gives its destination back.", "self"),
+            key("each", "bool", "Both are lists: each element of one is copied to that of the other."),
             ON,
         ),
     ),

@@ -34,6 +34,7 @@ OBJECTS = (
             INSTEAD,
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
             key("kernel", "place", "The name of the kernel in that source."),
+            key("inputs", "place", "The text that declares the inputs of a kernel: arguments behind them are its outputs."),
         ),
     ),
     Effect(
