@@ -27,7 +27,6 @@ from streamlint.ordering.unknown_calls import with_result
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream, Viewed
 from streamlint.transfer.kernel_texts import on_named_stream
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import ahead, operand_of
@@ -288,7 +287,7 @@ class Beginnings:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
-        for function, one in self._configured():
+        for function, one in self.transfer.configured:
             found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
         for call in self._kernels():
             found[call.function].append((call.instruction, call.stream()))
@@ -300,15 +299,6 @@ class Beginnings:
         for unit in dict.fromkeys(unit for library in sorted(libraries) for unit in self.facts.program.mentioning(library)):
             for function in unit.functions if not unit.is_cpp else ():
                 yield from on_named_stream(self.facts, self.transfer.libraries, function)
-
-    def _configured(self) -> Iterator[tuple[Function, Instruction]]:
-        """The calls that may launch a kernel of numba on a stream of their own."""
-        for unit in self.facts.program.mentioning("numba"):
-            for function in unit.functions if not unit.is_cpp else ():
-                for one in function.by_opcode[op.CALL]:
-                    launch = configured(function, one)
-                    if launch is not None and len(launch[1]) > 2:
-                        yield function, one
 
     def _waits(self, call: ModelledCall) -> bool:
         return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))

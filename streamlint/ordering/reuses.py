@@ -128,8 +128,13 @@ class Reuses(Indexed):
 
     def _is_registered(self, function: Function, register: int) -> bool:
         """Whether the same variable was page-locked in place."""
-        names = set(self.places.names(function, register))
-        return any(not names.isdisjoint(self.places.names(function, each)) for each in self._registered.get(function, ()))
+        given = self._registered.get(function)
+        names = self._names_of(function, register) if given else set()
+        return any(not names.isdisjoint(self._names_of(function, each)) for each in given or ())
+
+    def _names_of(self, function: Function, register: int) -> set[Place]:
+        """All names of what a register holds or is the address of."""
+        return {name for each in self.transfer.shared(function, register) for name in self.places.names(function, each)}
 
     @cached_property
     def _registered(self) -> dict[Function, list[int]]:

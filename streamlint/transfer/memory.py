@@ -67,7 +67,9 @@ def extension(call: ModelledCall) -> Iterator[Action]:
 
 
 def factory(call: ModelledCall) -> Iterator[Action]:
-    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
+    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived. Some fill what they are given."""
+    for register in call.all("out"):
+        yield from (Written(register, call.name), Viewed(register))
     for register in call.all("data"):
         yield Viewed(register, call.text("type")) if call.row.get("alias") else Read(register, call.name, False)
     uploads = call.all("data") and call.all("device") and call.row.library == "torch"

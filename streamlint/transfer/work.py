@@ -255,6 +255,9 @@ def _given(facts: Facts, function: Function, index: int) -> list[tuple[Function,
 def _factory(call: ModelledCall) -> Iterator[Worked]:
     """A factory fills what it makes, if that is not on the host; one that may give back what it is given does so on a device, of what is
     no memory there."""
+    if out := call.all("out"):
+        yield Worked(Stream(CURRENT, library=call.row.library), (), tuple(out), call.name, call.row.library)
+        return
     made = list(call.memory(call.result))
     if made and all(value.space == "host" for value in made):
         return

@@ -22,6 +22,7 @@ DATA = (
             key("memory", "word", "The memory of a host buffer.", "pageable pinned managed unknown"),
             key("shape", "places", "The sizes, from which small buffers are known."),
             key("data", "place", "Host data that is copied in; on a device a blocking upload."),
+            key("out", "places", "The buffer that is filled instead, where one is given."),
             key("alias", "bool", "The result shares its memory with `data` (`torch.from_numpy`)."),
             key("dtype", "place", "The data type that is asked for."),
             SCALARS,
