@@ -104,6 +104,7 @@ OBJECTS = (
             key("of", "place", "The argument.", needed=True),
             key("into", "place", "Where it is stored (`&0`)."),
             key("moves", "bool", "A value made by a constructor goes wherever its owner goes."),
+            key("captures", "place", "The callables whose work is captured, once for each of them."),
             *COMPILING[:3],
         ),
     ),
