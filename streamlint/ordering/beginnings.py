@@ -143,10 +143,9 @@ class Beginnings:
                         yield function, one, work
 
     def _replaying(self, held: list[Held]) -> Iterator[Begun]:
-        """The replays of graphs, if one reads some of the memory."""
-        if self.graphs.replays and any(
-            True for each, register in held for place in self.places.names(each, register) for _ in self.graphs.graphs(each, place)
-        ):
+        """The replays of graphs, if one reads or writes some of the memory."""
+        asked = (self.graphs.graphs, self.graphs.makers) if self.graphs.replays else ()
+        if any(True for each, register in held for place in self.places.names(each, register) for ask in asked for _ in ask(each, place)):
             for call in self.graphs.replays:
                 yield from ((call.function, call.instruction, work) for work in self.transfer.works(call.function, call.instruction))
 
