@@ -38,6 +38,7 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import listed
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question
@@ -89,6 +90,8 @@ class Pending(CopyStreams):
                 yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
                 if any(isinstance(value, Container) for value in self.transfer.values(function, register)):
                     yield Tracked(BUFFER, place.behind(ANY), kind)  # lists, each of whose elements is copied
+            for each in listed(function, register):
+                yield from (Tracked(BUFFER, place, kind) for place in self.places.names(function, each))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Action, Read, Released, Stream, Synchronized, Viewed, Written
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, listed
 from streamlint.transfer.waiting import exchange
 from streamlint.waits.operands import argument_registers
 
@@ -90,7 +90,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
         return  # ``x.clone(False)``: no tensor has that
     waits = call.waits(call.is_of_device)
     yield from (Read(register, call.name, waits, waits, DEEP[:2]) for register in given if register not in written)
-    yield from (Written(register, call.name) for register in written)
+    yield from (Written(register, call.name) for each in written for register in (each, *listed(call.function, each)))
     if out or (call.row.get("result") == "self" and written):
         yield Viewed(written[0])
 

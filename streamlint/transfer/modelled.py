@@ -232,6 +232,12 @@ def operands_of(function: Function, one: Instruction, receiver: bool = True) -> 
     return (one[3], *given) if one[0] == op.INVOKE and receiver else tuple(given)
 
 
+def listed(function: Function, register: int) -> tuple[int, ...]:
+    """The elements of a list or tuple that is written out."""
+    one = function.definitions[register] if register >= 0 else None
+    return tuple(one[4:]) if one is not None and one[0] == op.BUILD else ()
+
+
 def packed_arguments(call: ModelledCall) -> list[int]:
     """The arguments of a kernel in an array of their addresses: ``void* given[] = {&rows, &count}``."""
     packed, function = call.one("packed"), call.function

@@ -15,7 +15,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
-from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.transfer.modelled import ModelledCall, listed, packed_arguments
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
 
@@ -212,8 +212,7 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 def _with_elements(function: Function, registers: Iterable[int]) -> Iterator[int]:
     """Registers, and those of the elements where one is a list that is written out."""
     for register in registers:
-        one = function.definitions[register] if register >= 0 else None
-        yield from (register, *(one[4:] if one is not None and one[0] == op.BUILD else ()))
+        yield from (register, *listed(function, register))
 
 
 def reordered(calls: Iterable[ModelledCall], modelled: Modelled) -> Iterator[Worked]:
