@@ -60,7 +60,9 @@ class GraphMemory:
                 continue
             works = (work for one in captured.region(capture) for work in self.transfer.works(function, one) if not work.assumed)
             made = {register for work in works for register in (work.made, *work.writes) if register >= 0}
-            memory = [place for register in sorted(made) for name in self.places.names(function, register) for place in self._kept(function, name)]
+            memory = [
+                place for register in sorted(made) for name in self.places.names(function, register) for place in self._kept(function, name)
+            ]
             graphs = [place for name in self.places.names(function, graph) for place in self._kept(function, name)]
             found.update((_Read(function, place, held), None) for place in graphs for held in memory)
         return list(found)

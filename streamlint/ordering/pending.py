@@ -37,8 +37,7 @@ from streamlint.transfer.actions import (
     Touched,
     Viewed,
 )
-from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.modelled import listed
+from streamlint.transfer.modelled import ModelledCall, listed
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question

@@ -67,7 +67,7 @@ def extension(call: ModelledCall) -> Iterator[Action]:
 
 
 def factory(call: ModelledCall) -> Iterator[Action]:
-    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived. Some fill what they are given."""
+    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived. Some fill a buffer."""
     for register in call.all("out"):
         yield from (Written(register, call.name), Viewed(register))
     for register in call.all("data"):

@@ -10,7 +10,19 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Address, Constant, Container, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown, are_plain
+from streamlint.facts.objects import (
+    Address,
+    Constant,
+    Container,
+    CppName,
+    DeviceValue,
+    External,
+    LibraryObject,
+    Memory,
+    Object,
+    Unknown,
+    are_plain,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
