@@ -286,18 +286,19 @@ class Beginnings:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
-        for function, one in self.transfer.configured:
-            found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
-        for call in self._kernels():
-            found[call.function].append((call.instruction, call.stream()))
+        for function, one, stream in self._kernels():
+            found[function].append((one, stream))
         return found
 
-    def _kernels(self) -> Iterator[ModelledCall]:
-        """The calls of kernels, objects of a library, that are given their stream."""
+    def _kernels(self) -> Iterator[tuple[Function, Instruction, Stream]]:
+        """Python: the launches of kernels that are given their stream: those of numba, and of kernels that are objects of a library."""
+        for function, one in self.transfer.configured:
+            yield from ((function, one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba")
         libraries = {row.library for name, row in self.facts.models.calls.items() if name.endswith(".__call__") and row.effect == "launch"}
         for unit in dict.fromkeys(unit for library in sorted(libraries) for unit in self.facts.program.mentioning(library)):
             for function in unit.functions if not unit.is_cpp else ():
-                yield from on_named_stream(self.facts, self.transfer.libraries, function)
+                for call in on_named_stream(self.facts, self.transfer.libraries, function):
+                    yield function, call.instruction, call.stream()
 
     def _waits(self, call: ModelledCall) -> bool:
         return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))
