@@ -302,7 +302,9 @@ def _written_later(call: ModelledCall) -> Iterator[int]:
     function, facts = call.function, call.facts
     for register in (each for operand in call.operands for each in listed(function, operand)):
         made = function.definitions[register] if register >= 0 else None
-        for row in facts.rows(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            continue
+        for row in facts.rows(function, made):
             held = ModelledCall(facts, function, LibraryCall(made, row, row.names[0], None), row)
             started, given = held.one("starts"), held.one("with")
             names = (value.name for value in held.values(started) if isinstance(value, External)) if started is not None else ()
