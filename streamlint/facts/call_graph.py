@@ -341,8 +341,8 @@ class CallGraph:
                 yield LibraryCall(one, self.facts.row_of(value), value.name, value.receiver)
             elif isinstance(value, LibraryObject) or (isinstance(value, Memory) and not is_named):  # no tensor is called
                 name = f"{value.type}.__call__"
-                is_module = isinstance(value, LibraryObject) and value.kind == "module"
-                yield LibraryCall(one, self.facts.models.calls.get(name) if is_module else None, name, value)
+                row = self.facts.models.calls.get(name) if isinstance(value, LibraryObject) else None
+                yield LibraryCall(one, row, name, value)
 
     def _higher_order_calls(self, function: Function, one: Instruction, elsewhere: bool) -> Iterable[Edge]:
         """The functions of the program that unknown code is given: it runs them, or has them run."""

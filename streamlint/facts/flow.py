@@ -293,8 +293,12 @@ class Flow:
             self.solver.add(target, self.function_object(definition, None))
         elif isinstance(definition, Unit):
             self.solver.add(target, self.objects(ModuleObject, definition))
-        else:
+        elif not self.library_constant(definition.name, target):
             self.solver.add(target, self.objects(External, definition.name))
+
+    def library_constant(self, name: str, target: Node) -> bool:
+        """What a name of a library stands for, if that is an object of its own, arrives at a node."""
+        raise NotImplementedError
 
     def function_object(self, function: Function, frame: Frame | None) -> FunctionObject:
         """A function of the program, defined in a frame (that of its parent; None for all)."""

@@ -83,9 +83,10 @@ class Library(LibraryEffects):
             super().member(value, name, target, site)
 
     def _device_type(self, name: str) -> str:
-        """The type of devices that has a method: each library has one of its own."""
+        """The type of devices that has a method, or an attribute: each library has one of its own."""
         kinds = (row.name for row in self.models.types.values() if row.kind == "device")
-        return next((kind for kind in kinds if f"{kind}.{name}" in self.models.calls), "torch.device")
+        known = (self.models.calls, self.models.attributes)
+        return next((kind for kind in kinds if any(f"{kind}.{name}" in names for names in known)), "torch.device")
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else self._device_type(name)

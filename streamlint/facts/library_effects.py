@@ -8,10 +8,12 @@ from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    BoundMethod,
     Constant,
     Container,
     DeviceValue,
     External,
+    FunctionObject,
     Group,
     Instance,
     LibraryObject,
@@ -133,7 +135,8 @@ class LibraryEffects(Selectors):
         elif isinstance(value, (Instance, LibraryObject)):
             self.solver.add(target, self.objects(Memory, "unknown", "unknown", kind or "torch.Tensor"))
         else:
-            self.solver.add(target, value if isinstance(value, (Unknown, Container)) else self.scalar, source)
+            is_kept = isinstance(value, (Unknown, Container)) or (kind == "pointer" and isinstance(value, (FunctionObject, BoundMethod)))
+            self.solver.add(target, value if is_kept else self.scalar, source)  # the address of a function is that function
 
     def _compute(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         result = row.get("result", "buffer")

@@ -132,10 +132,6 @@ class Members(Containers):
         """A member of a library's object."""
         raise NotImplementedError
 
-    def library_constant(self, name: str, target: Node) -> bool:
-        """An object that a library has under a name arrives at a node; false if it has none."""
-        raise NotImplementedError
-
     def class_of(self, value: Object) -> ClassObject:
         """The class of an object; a class is given back."""
         if isinstance(value, ClassObject):

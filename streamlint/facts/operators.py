@@ -14,6 +14,7 @@ from streamlint.facts.objects import (
     ClassObject,
     Constant,
     Container,
+    External,
     FunctionObject,
     Group,
     Instance,
@@ -65,12 +66,21 @@ class Operators(Protocols):
         """Call the first of several methods that an object has."""
         if isinstance(value, Many) and value.kind == "object":
             self.called_through(value, arguments, target, names)
+        if isinstance(value, External):
+            self._of_type(value, names, target)
         if not isinstance(value, Instance):
             return
         for name in names:
             if self.has_method(value, name) or (not value.exact and self.hierarchy.definers(value.definition, name)):
                 self.solver.when(self.method_node(value, name, arguments.site), lambda held: self.call(held, arguments, target))
                 return
+
+    def _of_type(self, value: External, names: tuple[str, ...], target: Node) -> None:
+        """What an operator makes of a type of a library: ``ctypes.c_float * count`` is one of arrays."""
+        for name in names:
+            row = self.models.call(f"{value.name}.{name}")
+            if row is not None and row.effect == "namespace":
+                self.solver.add(target, self.objects(External, str(row.get("name")), None))
 
     def operands(self, frame: Frame, one: Instruction, *registers: int) -> Arguments:
         """Registers as the arguments of a call that an instruction makes."""

@@ -22,7 +22,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import MADE, NULL, PARAMETER
 from streamlint.ordering.early_reads import EarlyRead
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull
+from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
@@ -90,7 +90,7 @@ class LegacyWaits:
     def find(self) -> Iterator[Missed]:
         """The calls of the program."""
         seen: set[tuple[Site, str]] = set()
-        for found in (*self._before_reads(), *self._copies(), *self._races()):
+        for found in (*self._before_reads(), *self._before_writes(), *self._copies(), *self._races()):
             if (found.legacy, found.kind) not in seen:
                 seen.add((found.legacy, found.kind))
                 yield found
@@ -129,6 +129,14 @@ class LegacyWaits:
                 yield self._of_wait(reads.wait_of(read), read.copy, self.streams.made_at(made), read.read)
             elif (sites := reads.made_of(read)) and all(self.streams.asked_blocking(site) is False for site in sites):
                 yield self._of_wait(reads.wait_of(read), read.copy, span_of(min(sites, key=span_of)), read.read)
+
+    def _before_writes(self) -> Iterator[Missed]:
+        """Waits behind which the host writes the memory of a copy that is on another stream."""
+        reuses = ReusesBehindNull(self.transfer)
+        for reuse in reuses.find() if self._waiting else ():
+            wait, sites = reuses.missed.get((reuse.copy, reuse.write), (None, frozenset()))
+            if wait is not None and sites and all(self.streams.asked_blocking(site) is False for site in sites):
+                yield self._of_wait(wait, reuse.copy, span_of(min(sites, key=span_of)), reuse.write)
 
     def _of_wait(self, wait: NullWait, work: Site, made: Span | None, read: Site) -> Missed:
         passed = wait.at if wait.chosen != wait.at else None

@@ -25,8 +25,8 @@ from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.unknown_calls import with_result
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream, Viewed
+from streamlint.transfer.kernel_texts import on_named_stream
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import ahead, operand_of
@@ -143,10 +143,9 @@ class Beginnings:
                         yield function, one, work
 
     def _replaying(self, held: list[Held]) -> Iterator[Begun]:
-        """The replays of graphs, if one reads some of the memory."""
-        if self.graphs.replays and any(
-            True for each, register in held for place in self.places.names(each, register) for _ in self.graphs.graphs(each, place)
-        ):
+        """The replays of graphs, if one reads or writes some of the memory."""
+        asked = (self.graphs.graphs, self.graphs.makers) if self.graphs.replays else ()
+        if any(True for each, register in held for place in self.places.names(each, register) for ask in asked for _ in ask(each, place)):
             for call in self.graphs.replays:
                 yield from ((call.function, call.instruction, work) for work in self.transfer.works(call.function, call.instruction))
 
@@ -287,18 +286,19 @@ class Beginnings:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
-        for function, one in self._configured():
-            found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
+        for function, one, stream in self._kernels():
+            found[function].append((one, stream))
         return found
 
-    def _configured(self) -> Iterator[tuple[Function, Instruction]]:
-        """The calls that may launch a kernel of numba on a stream of their own."""
-        for unit in self.facts.program.mentioning("numba"):
+    def _kernels(self) -> Iterator[tuple[Function, Instruction, Stream]]:
+        """Python: the launches of kernels that are given their stream: those of numba, and of kernels that are objects of a library."""
+        for function, one in self.transfer.configured:
+            yield from ((function, one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba")
+        libraries = {row.library for name, row in self.facts.models.calls.items() if name.endswith(".__call__") and row.effect == "launch"}
+        for unit in dict.fromkeys(unit for library in sorted(libraries) for unit in self.facts.program.mentioning(library)):
             for function in unit.functions if not unit.is_cpp else ():
-                for one in function.by_opcode[op.CALL]:
-                    launch = configured(function, one)
-                    if launch is not None and len(launch[1]) > 2:
-                        yield function, one
+                for call in on_named_stream(self.facts, self.transfer.libraries, function):
+                    yield function, call.instruction, call.stream()
 
     def _waits(self, call: ModelledCall) -> bool:
         return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))

@@ -64,10 +64,14 @@ class Captured:
 
     def find(self) -> Iterator[Input]:
         """The inputs of the captures of the program."""
+        for capture in self.captures():
+            yield from self._inputs(capture)
+
+    def captures(self) -> Iterator[Capture]:
+        """The captures of the program."""
         for call in self.transfer.sites({"capture"}):
             if call.row.get("part") in ("scope", "begin"):
-                for capture in self._captures(call):
-                    yield from self._inputs(capture)
+                yield from self._captures(call)
 
     def _captures(self, call: ModelledCall) -> Iterator[Capture]:
         function, one = call.function, call.instruction
@@ -88,7 +92,7 @@ class Captured:
 
     def _inputs(self, capture: Capture) -> Iterator[Input]:
         function = capture.begin.function
-        region = list(self._region(capture))
+        region = list(self.region(capture))
         inside = {one[2] for one in region if op.DEFINES[one[0]]}
         found: dict[tuple[Instruction, frozenset[Tracked]], Input] = {}
         for one in region:
@@ -144,7 +148,7 @@ class Captured:
         """Whether the program chooses allocators: whose blocks others get is not known then."""
         return any(True for _ in self.transfer.sites({"setting"}, where=lambda row: row.get("what") == "allocator"))
 
-    def _region(self, capture: Capture) -> Iterator[Instruction]:
+    def region(self, capture: Capture) -> Iterator[Instruction]:
         """The instructions between the begin and the end of a capture, as far as they stand in its function."""
         function, begin = capture.begin.function, capture.begin.instruction
         block, index = function.homes[begin]
@@ -215,7 +219,7 @@ class Captured:
     def _stored_before(self, begin: Site, place: Place) -> tuple[Instruction, int] | None:
         """The last assignment to a place that its function runs before an instruction, with the register that it assigns."""
         stored: tuple[Instruction, int] | None = None
-        for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME):
+        for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME, op.SET_ITEM):
             for one in begin.function.by_opcode[opcode]:
                 for target, given in self.places.assigned(begin.function, one):
                     if target == place and begin.function.runs_before(one, begin.instruction):

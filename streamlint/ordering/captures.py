@@ -16,7 +16,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.capture_streams import CaptureStreams, work_behind
 from streamlint.ordering.capture_walk import ENDED, OPEN, ORIGIN, Capture, Refused
-from streamlint.ordering.flow import EVENT, LATE, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, EVENT, LATE, STREAM, Tracked
 from streamlint.ordering.pinning_loaders import PinningLoaders
 from streamlint.ordering.places import Place, register_place
 from streamlint.ordering.states import State
@@ -25,6 +25,7 @@ from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, Stream
 from streamlint.transfer.device import DeviceOperation
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.processes import Processes
 from streamlint.transfer.transfer import Transfer
 
 _UNSAFE = {
@@ -44,6 +45,8 @@ class Captures(CaptureStreams):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.loaders = PinningLoaders(transfer)
+        self.processes = Processes(transfer)
+        self._body: Function | None = None
 
     def find(self) -> Iterator[Refused]:
         """What the captures of the program do not take."""
@@ -52,6 +55,17 @@ class Captures(CaptureStreams):
             for capture in self._captures(call) if part in ("scope", "begin") else ():
                 yield from self._within(capture)
                 yield from self._pinned_beside(capture)
+        for call in self.transfer.sites({"same"}, where=lambda row: row.get("captures") is not None):
+            capture = Capture(Site(call.function, call.instruction), call, Mode.GLOBAL, op.NONE, False)
+            for body in self._bodies(call):
+                yield from self._within(capture, body)
+
+    def _bodies(self, call: ModelledCall) -> Iterator[Function]:
+        """The functions of the program that a call has captured: one, or those in a tuple that is written out."""
+        for register in call.all("captures"):
+            built = call.function.definitions[register] if register >= 0 else None
+            for each in built[4:] if built is not None and built[0] == op.BUILD else (register,):
+                yield from dict.fromkeys(self.processes.callables(call.function, each))
 
     def _pinned_beside(self, capture: Capture) -> Iterator[Refused]:
         """A thread of a loader pins memory while everybody's unsafe calls are forbidden."""
@@ -104,12 +118,18 @@ class Captures(CaptureStreams):
             return made.word(register) == "blocking"
         return made.switch("blocking")[1] is True
 
-    def _within(self, capture: Capture) -> Iterator[Refused]:
-        self._capture = capture
+    def _within(self, capture: Capture, body: Function | None = None) -> Iterator[Refused]:
+        """What a capture does not take; of one that is handed the code to run, ``body``."""
+        self._capture, self._body = capture, body
         self._found, self._forked = {}, {}
         self._joined, self._left = set(), set()
         function, begin = capture.begin.function, capture.begin.instruction
+        if body is not None:
+            function, begin = body, next(body.code.instructions())
         tracked = {OPEN, Tracked(STREAM, ORIGIN)}
+        if body is not None:  # its arguments are tensors of the device
+            given = (one[2] for one in body.by_opcode[op.PARAM] if one[3] >= int(body.has_receiver))
+            tracked |= {Tracked(BUFFER, place) for register in given for place in self.places.names(body, register)}
         register = self._stream_of(capture.call)
         if register >= 0:
             tracked |= {Tracked("origin", place) for place in self._places(function, register)}
@@ -118,6 +138,10 @@ class Captures(CaptureStreams):
         refused = {each.site for each in self._found.values()}
         left = [self._forked[site] for site in self._forked if site in self._left - self._joined - refused]
         yield from {each.stream: each for each in reversed(left)}.values()
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """The capture ends with the function that it runs."""
+        return self._body is None and super().may_go_up(state, caller, call)
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         function = state.frame.function

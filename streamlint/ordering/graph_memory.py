@@ -1,4 +1,4 @@
-"""What replays of graphs read: the memory that their captures have read, by the names that it has beside the graphs."""
+"""What replays of graphs read and write: the memory that their captures have, by the names that it has beside the graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARED = ("cell", "global")
 
 
 class _Read(NamedTuple):
-    """The places of a graph and of memory that its capture reads, as the function of the capture names them."""
+    """The places of a graph and of memory that its capture reads, or writes, as the function of the capture names them."""
 
     function: Function
     graph: Place
@@ -24,7 +24,7 @@ class _Read(NamedTuple):
 
 
 class GraphMemory:
-    """The inputs of a program's graphs."""
+    """The inputs and outputs of a program's graphs."""
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
@@ -40,10 +40,38 @@ class GraphMemory:
         for read in self._reads:
             yield from self._beside(read, read.graph, read.memory, function, graph)
 
+    def makers(self, function: Function, memory: Place) -> Iterator[Place]:
+        """The graphs that write memory at a place of a function, by their places there."""
+        for written in self._outputs:
+            yield from self._beside(written, written.memory, written.graph, function, memory)
+
+    def outputs(self, function: Function, graph: Place) -> Iterator[Place]:
+        """What a graph writes, by its places in a function."""
+        for written in self._outputs:
+            yield from self._beside(written, written.graph, written.memory, function, graph)
+
+    @cached_property
+    def _outputs(self) -> list[_Read]:
+        found: dict[_Read, None] = {}
+        captured = Captured(self.transfer, self.places)
+        for capture in captured.captures():
+            function, graph = capture.begin.function, capture.graph
+            if graph < 0 or function.is_cpp:
+                continue
+            works = (work for one in captured.region(capture) for work in self.transfer.works(function, one) if not work.assumed)
+            made = {register for work in works for register in (work.made, *work.writes) if register >= 0}
+            memory = [
+                place for register in sorted(made) for name in self.places.names(function, register) for place in self._kept(function, name)
+            ]
+            graphs = [place for name in self.places.names(function, graph) for place in self._kept(function, name)]
+            found.update((_Read(function, place, held), None) for place in graphs for held in memory)
+        return list(found)
+
     @cached_property
     def replays(self) -> list[ModelledCall]:
-        """The replays of the program's graphs whose inputs are known."""
-        return list(self.transfer.sites({"launch"}, where=lambda row: bool(row.get("graph")))) if self._reads else []
+        """The replays of the program's graphs whose inputs or outputs are known."""
+        is_any = bool(self._reads or self._outputs)
+        return list(self.transfer.sites({"launch"}, where=lambda row: bool(row.get("graph")))) if is_any else []
 
     @cached_property
     def _reads(self) -> list[_Read]:

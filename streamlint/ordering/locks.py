@@ -15,7 +15,7 @@ from streamlint.transfer import device
 from streamlint.transfer.transfer import Transfer
 
 Lock = tuple[object, str]
-"""A lock by the class whose member it is, or the file whose variable, and its name."""
+"""A lock by the class whose member it is, or the file or function whose variable, and its name."""
 
 
 class Locks:
@@ -62,6 +62,9 @@ class Locks:
             name = function.text(one[3])
             owner: ClassInfo | None = function.owner if function.is_cpp else None
             return (owner if owner is not None else function.unit), name
+        if one[0] == op.LOAD and not function.is_cpp:  # a variable that functions within share
+            cell = function.unit.ir.constants[one[3]]
+            return ((function.unit, cell), str(cell[0])) if isinstance(cell, tuple) else None
         return None
 
     def is_held_over_a_wait(self, lock: Lock) -> bool:

@@ -17,6 +17,7 @@ from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
+from streamlint.ordering.reuses import Reuses
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
@@ -151,6 +152,32 @@ class ReadsBehindNull(EarlyReads, PassingNull):
     def made_of(self, read: EarlyRead) -> frozenset[Site]:
         """Where the stream was made on which the copy is, by the functions on the path."""
         return self.missed[read.copy, read.read][1]
+
+
+class ReusesBehindNull(Reuses, PassingNull):
+    """Memory of copies on other streams that the host writes behind a wait for the null stream."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.waits = {}
+        self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        of = action.of if isinstance(action, Synchronized) else None
+        if isinstance(of, Stream) and self.null_by(state.frame, Site(state.frame.function, one), of) is not None:
+            return False
+        return super().orders(state, one, action)
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
+
+    def meets(self, state: State, one: Instruction, action: Action) -> bool:
+        if not super().meets(state, one, action):
+            return False
+        wait = self.passed_wait(state)
+        for found in self._found if wait is not None else ():
+            self.missed.setdefault(found, (wait, state.sites))
+        return True
 
 
 class MissedWork(NamedTuple):

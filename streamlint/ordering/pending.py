@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Memory, Scalar, Site
+from streamlint.facts.objects import Constant, Container, External, Memory, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering import rotation
@@ -37,7 +37,7 @@ from streamlint.transfer.actions import (
     Touched,
     Viewed,
 )
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, listed
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question
@@ -87,6 +87,10 @@ class Pending(CopyStreams):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
                 yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
+                if any(isinstance(value, Container) for value in self.transfer.values(function, register)):
+                    yield Tracked(BUFFER, place.behind(ANY), kind)  # lists, each of whose elements is copied
+            for each in listed(function, register):
+                yield from (Tracked(BUFFER, place, kind) for place in self.places.names(function, each))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):

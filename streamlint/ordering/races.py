@@ -159,14 +159,14 @@ class Races(RaceJudge):
             self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
 
     def _of_graphs(self, function: Function, one: Instruction, tracked: set[Tracked]) -> Iterator[Tracked]:
-        """What is written is also in the graphs that read it; what a replay reads are the inputs of its graph."""
+        """What is written is also in the graphs that read it, what is read in those that write it; what a replay reads are the inputs of
+        its graph, what it writes are the outputs."""
         graphs = self.beginnings.graphs
-        if self._writes:
-            yield from (Tracked(BUFFER, place) for held in tracked for place in graphs.graphs(function, held.place))
-            return
+        meeting, held_by = (graphs.graphs, graphs.outputs) if self._writes else (graphs.makers, graphs.memory)
+        yield from (Tracked(BUFFER, place) for held in tracked for place in meeting(function, held.place))
         for call in (each for each in graphs.replays if each.function is function and each.instruction is one):
             names = self.places.names(function, call.receiver) if call.receiver is not None else ()
-            yield from (Tracked(BUFFER, place) for name in names for place in graphs.memory(function, name))
+            yield from (Tracked(BUFFER, place) for name in names for place in held_by(function, name))
 
     def _accessed(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> tuple[set[int], set[int]]:
         """The registers whose memory on a device work writes, and those that it only reads; it says so, or other work may."""

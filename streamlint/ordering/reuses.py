@@ -121,15 +121,20 @@ class Reuses(Indexed):
         one = call.function.definitions[register] if register >= 0 else None
         if one is not None and any(made.row.effect == "pin" for made in self.transfer.modelled(call.function, one)):
             return True
-        kinds = _kinds(call.values(register))
+        kinds = _kinds(call.memory(register))
         if kinds == {"pageable"}:
             return self._is_registered(call.function, register)
         return "pinned" in kinds and "pageable" not in kinds
 
     def _is_registered(self, function: Function, register: int) -> bool:
         """Whether the same variable was page-locked in place."""
-        names = set(self.places.names(function, register))
-        return any(not names.isdisjoint(self.places.names(function, each)) for each in self._registered.get(function, ()))
+        given = self._registered.get(function)
+        names = self._names_of(function, register) if given else set()
+        return any(not names.isdisjoint(self._names_of(function, each)) for each in given or ())
+
+    def _names_of(self, function: Function, register: int) -> set[Place]:
+        """All names of what a register holds or is the address of."""
+        return {name for each in self.transfer.shared(function, register) for name in self.places.names(function, each)}
 
     @cached_property
     def _registered(self) -> dict[Function, list[int]]:

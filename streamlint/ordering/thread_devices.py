@@ -170,12 +170,14 @@ class ThreadDevices:
         row, effect = call.row, call.row.effect
         if row.get("names_device") is not None:
             return all(self.devices.is_open(call.function, register) for register in call.all("names_device"))
+        is_alloc = effect == "alloc" and row.get("memory") in _SPACES and row.get("stream") is None
         if call.function.is_cpp:
-            is_alloc = effect == "alloc" and row.get("memory") in _SPACES and row.get("stream") is None
             return row.library == "cuda-runtime" and (is_alloc or effect in _OF_DEVICE - {"alloc"})
+        if is_alloc:
+            return True
         if effect not in ("transfer", "factory", "module_to"):
             return False
         named = call.all("device")
         if not named:
-            return effect == "transfer" and row.get("to") == "device"
+            return effect in ("transfer", "module_to") and row.get("to") == "device"
         return call.device_spaces() == {"device"} and all(self.devices.is_open(call.function, register) for register in named)

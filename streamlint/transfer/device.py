@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer import numba_kernels
 from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, Read, Stream
 from streamlint.transfer.language import is_host_comparison
 from streamlint.transfer.modelled import ModelledCall
@@ -138,6 +139,8 @@ class DeviceOperations:
         if one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
             for call in self.transfer.modelled(function, one):
                 yield from self._of_row(call)
+            for kernel in numba_kernels.launched(self.transfer.facts, self.transfer.libraries, function, one):
+                yield DeviceOperation(KERNEL, kernel.name, kernel.library, kernel.stream)
         elif one[0] == op.SET_ITEM and not function.is_cpp:
             yield from self._stored(function, one)
         elif one[0] == op.ITEM and not function.is_cpp and self._is_masked(function, one[4]):

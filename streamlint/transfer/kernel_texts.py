@@ -12,23 +12,51 @@ from streamlint.frontends.kernel_text import written
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Worked
+from streamlint.waits.operands import argument_registers
 
 Libraries = Callable[[Function, Instruction], Iterable[LibraryCall]]
+
+_PLAIN = 8
+"""As long is a call that gives a kernel its grid, blocks and arguments alone."""
 
 
 def launched(facts: Facts, libraries: Libraries, function: Function, one: Instruction) -> Iterator[Worked]:
     """The work of a call of such a kernel."""
     for called in libraries(function, one) if one[0] == op.CALL and not function.is_cpp else ():
-        row = facts.models.call(called.name) if called.row is None and called.name.endswith(".__call__") else None
-        if row is None or row.effect != "launch":
+        row = called.row if called.name.endswith(".__call__") else None
+        if row is None:
             continue
         call = ModelledCall(facts, function, called, row)
-        given = tuple(part for register in call.all("given") for part in _parts_of(function, register))
-        writes = _written(facts, libraries, function, one[3], given)
+        if row.effect == "launch":
+            given = tuple(part for register in call.all("given") for part in _parts_of(function, register))
+            writes = _written(facts, libraries, function, one[3], given)
+        elif writes := _behind_inputs(facts, libraries, function, one):
+            given = operands_of(function, one, False)
+        else:
+            continue
         reads = tuple(register for register in given if register not in writes)
-        yield Worked(call.stream(), reads, writes, call.name, row.library, op.NONE, False, False)
+        yield Worked(call.stream(), reads, writes, call.name, row.library, op.NONE, False, True)
+
+
+def on_named_stream(facts: Facts, libraries: Libraries, function: Function) -> Iterator[ModelledCall]:
+    """The calls of kernels in a function that are given their stream."""
+    for one in function.by_opcode[op.CALL]:
+        for called in libraries(function, one) if len(one) > _PLAIN else ():
+            row = called.row if called.name.endswith(".__call__") else None
+            stream = row.get("stream") if row is not None and row.effect == "launch" else None
+            call = ModelledCall(facts, function, called, row) if row is not None and isinstance(stream, Selector) else None
+            if call is not None and isinstance(stream, Selector) and call.given(stream) is not None:
+                yield call
+
+
+def _behind_inputs(facts: Facts, libraries: Libraries, function: Function, one: Instruction) -> tuple[int, ...]:
+    """The arguments behind the inputs that a kernel declares in a text: its outputs."""
+    texts = (_text(facts, site, call, "inputs") for site, call in _makers(facts, libraries, function, one[3]))
+    declared = next((text for text in texts if text is not None), None)
+    given = [register for kind, register in argument_registers(function, one) if not isinstance(kind, str)]
+    return tuple(given[len([each for each in declared.split(",") if each.strip()]) :]) if declared is not None else ()
 
 
 def _parts_of(function: Function, register: int) -> tuple[int, ...]:

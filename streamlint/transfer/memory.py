@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Action, Read, Released, Stream, Synchronized, Viewed, Written
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, listed
 from streamlint.transfer.waiting import exchange
 from streamlint.waits.operands import argument_registers
 
@@ -67,7 +67,9 @@ def extension(call: ModelledCall) -> Iterator[Action]:
 
 
 def factory(call: ModelledCall) -> Iterator[Action]:
-    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
+    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived. Some fill a buffer."""
+    for register in call.all("out"):
+        yield from (Written(register, call.name), Viewed(register))
     for register in call.all("data"):
         yield Viewed(register, call.text("type")) if call.row.get("alias") else Read(register, call.name, False)
     uploads = call.all("data") and call.all("device") and call.row.library == "torch"
@@ -88,7 +90,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
         return  # ``x.clone(False)``: no tensor has that
     waits = call.waits(call.is_of_device)
     yield from (Read(register, call.name, waits, waits, DEEP[:2]) for register in given if register not in written)
-    yield from (Written(register, call.name) for register in written)
+    yield from (Written(register, call.name) for each in written for register in (each, *listed(call.function, each)))
     if out or (call.row.get("result") == "self" and written):
         yield Viewed(written[0])
 

@@ -10,7 +10,19 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown, are_plain
+from streamlint.facts.objects import (
+    Address,
+    Constant,
+    Container,
+    CppName,
+    DeviceValue,
+    External,
+    LibraryObject,
+    Memory,
+    Object,
+    Unknown,
+    are_plain,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -175,8 +187,11 @@ class ModelledCall:
         return self.facts.values(self.function, register).values if register >= 0 else ()
 
     def memory(self, register: int) -> list[Memory]:
-        """The memory that a register may hold."""
-        return [value for value in self.values(register) if isinstance(value, Memory)]
+        """The memory that a register may hold; of a call that copies lists, the elements of these."""
+        held = list(self.values(register))
+        if self.row.get("each"):
+            held += [each for value in held if isinstance(value, Container) for each in self.facts.elements(value)]
+        return [value for value in held if isinstance(value, Memory)]
 
     def space(self, register: int) -> str:
         """Where the memory in a register is: ``host``, ``device``, ``managed``; ``unknown`` where it is not known or may be either."""
@@ -232,6 +247,12 @@ def operands_of(function: Function, one: Instruction, receiver: bool = True) -> 
         return tuple(op.reads(one))
     given = [register for _, register in argument_registers(function, one)]
     return (one[3], *given) if one[0] == op.INVOKE and receiver else tuple(given)
+
+
+def listed(function: Function, register: int) -> tuple[int, ...]:
+    """The elements of a list or tuple that is written out."""
+    one = function.definitions[register] if register >= 0 else None
+    return tuple(one[4:]) if one is not None and one[0] == op.BUILD else ()
 
 
 def packed_arguments(call: ModelledCall) -> list[int]:

@@ -10,11 +10,14 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import NULL, Stream
+from streamlint.transfer.actions import NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Worked
 
 Libraries = Callable[[Function, Instruction], Iterable[LibraryCall]]
+_STREAM = 2
+"""Where the stream stands in the configuration of a launch."""
+_COPY = "numba.cuda.cudadrv.devicearray.DeviceNDArray.copy_to_device"
 _PLAIN = frozenset({op.ATTR, op.ITEM, op.PHI, op.BRANCH})
 
 
@@ -49,14 +52,28 @@ def launched(facts: Facts, libraries: Libraries, function: Function, one: Instru
     if found is None or kernel is None:
         return
     stream = Stream(NULL, library="numba")
-    if len(found[1]) > 2:
+    if len(found[1]) > _STREAM:
         call = LibraryCall(one, None, "[]", None)
-        stream = ModelledCall(facts, function, call, facts.models.calls["numba.cuda.to_device"]).stream_in(found[1][2])
+        stream = ModelledCall(facts, function, call, facts.models.calls["numba.cuda.to_device"]).stream_in(found[1][_STREAM])
     given = operands_of(function, one, False)
     stored = {index for index in range(len(given)) if any(is_store for _, is_store in _uses(kernel, index))}
     reads = tuple(register for index, register in enumerate(given) if stored and index not in stored)
     writes = tuple(register for index, register in enumerate(given) if not stored or index in stored)
     yield Worked(stream, reads, writes, kernel.code.name, "numba", op.NONE, False, True)
+
+
+def carried(facts: Facts, libraries: Libraries, function: Function, one: Instruction) -> Iterator[Copied]:
+    """The copies that a launch on a stream makes of arrays of the host: up before the kernel, and down again behind it, without a wait."""
+    found = configured(function, one)
+    if found is None or len(found[1]) <= _STREAM or kernel_in(facts, libraries, function, found[0]) is None:
+        return
+    row = facts.models.calls[_COPY]
+    call = ModelledCall(facts, function, LibraryCall(one, row, "kernel launch", None), row)
+    stream = call.stream_in(found[1][_STREAM])
+    for register in operands_of(function, one, False) if stream.kind == NAMED else ():
+        if call.is_on_host(register):
+            yield Copied(op.NONE, register, stream, True, op.NONE, "h2d", call.call)
+            yield Copied(register, op.NONE, stream, True, op.NONE, "d2h", call.call)
 
 
 def added(kernel: Function) -> dict[str, str]:

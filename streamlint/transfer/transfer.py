@@ -98,10 +98,12 @@ class Transfer(CallSites):
         if found is None:
             actions = self.of(function, one)
             calls = list(self.modelled(function, one)) if one[0] in CALLING else []
-            made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls), *work.reordered(calls, self.modelled)]
+            made = list(kernel_texts.launched(self.facts, self.libraries, function, one))
+            if not made:
+                made += work.works(self.facts, function, one, calls, actions)
+                made += (*modules.moved(calls), *work.reordered(calls, self.modelled))
             if one[0] == op.CALL and not made:
                 made += numba_kernels.launched(self.facts, self.libraries, function, one)
-                made += kernel_texts.launched(self.facts, self.libraries, function, one)
             if not made and any(isinstance(action, Lost) for action in actions) and not self._is_in_view(function, one):
                 named = list(self._by_method(function, one))
                 made = list(work.works(self.facts, function, one, named, ())) if named else [self._called(function, one)]
@@ -227,6 +229,7 @@ class Transfer(CallSites):
             yield Touched(operands_of(function, one))
             yield from self._behind_reference(function, one)
         yield from language.filled(function, one)
+        yield from numba_kernels.carried(self.facts, self.libraries, function, one)
         if self.facts.program.declares:
             yield from declared_waits.waited(self.facts, function, one, self.edges(function, one))
         modelled = list(self.modelled(function, one))
@@ -325,6 +328,17 @@ class Transfer(CallSites):
             for action in self.of(call.function, call.instruction):
                 if isinstance(action, Copied) and action.call == call.call:
                     yield call, action
+        for function, one in self.configured:
+            for action in self.of(function, one) if self.asked is None or function.unit in self.asked else ():
+                if isinstance(action, Copied) and action.call.row is not None:
+                    yield ModelledCall(self.facts, function, action.call, action.call.row), action
+
+    @cached_property
+    def configured(self) -> list[tuple[Function, Instruction]]:
+        """The calls that may launch a kernel of numba on a stream of their own."""
+        units = (unit for unit in self.facts.program.mentioning("numba") if not unit.is_cpp)
+        calls = ((function, one) for unit in units for function in unit.functions for one in function.by_opcode[op.CALL])
+        return [call for call in calls if (launch := numba_kernels.configured(*call)) is not None and len(launch[1]) > 2]
 
     # --- values
 

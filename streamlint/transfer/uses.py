@@ -17,6 +17,7 @@ from streamlint.transfer.carried import COPYING
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import reordered
 from streamlint.waits.operands import operand_of
 
 WORK, OTHER, PIN = "work", "other", "pin"
@@ -118,10 +119,14 @@ class Uses:
                     yield Use(WORK, call.name, row.library, action.stream, self._given(call))
         elif (effect == "load" and call.device_spaces() == {"device"}) or (effect == "module_to" and row.get("to") == "device"):
             yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
-        elif effect in ("compute", "factory", "read"):
+        elif self._computes(call):
             yield from self._computed(call)
         elif effect == "pin":
             yield Use(PIN, call.name, row.library, Stream(CURRENT))
+
+    def _computes(self, call: ModelledCall) -> bool:
+        """Whether a call makes new values of those that it is given, or lays them out anew."""
+        return call.row.effect in ("compute", "factory", "read") or any(True for _ in reordered((call,), self.transfer.modelled))
 
     def _computed(self, call: ModelledCall) -> Iterator[Use]:
         library = call.row.library

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.objects import Container, External, Instance, LibraryObject, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
-from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.transfer.modelled import ModelledCall, listed, packed_arguments
 from streamlint.transfer.policies import Policies
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
@@ -229,8 +229,7 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 def _with_elements(function: Function, registers: Iterable[int]) -> Iterator[int]:
     """Registers, and those of the elements where one is a list that is written out."""
     for register in registers:
-        one = function.definitions[register] if register >= 0 else None
-        yield from (register, *(one[4:] if one is not None and one[0] == op.BUILD else ()))
+        yield from (register, *listed(function, register))
 
 
 def reordered(calls: Iterable[ModelledCall], modelled: Modelled) -> Iterator[Worked]:
@@ -272,6 +271,9 @@ def _given(facts: Facts, function: Function, index: int) -> list[tuple[Function,
 def _factory(call: ModelledCall) -> Iterator[Worked]:
     """A factory fills what it makes, if that is not on the host; one that may give back what it is given does so on a device, of what is
     no memory there."""
+    if out := call.all("out"):
+        yield Worked(Stream(CURRENT, library=call.row.library), (), tuple(out), call.name, call.row.library)
+        return
     made = list(call.memory(call.result))
     if made and all(value.space == "host" for value in made):
         return
@@ -308,7 +310,24 @@ def _collective(call: ModelledCall) -> Iterator[Worked]:
     """A collective works behind the current stream, which does not wait for it by itself if it is asynchronous."""
     if call.row.get("part") is None:
         stream = Stream(CURRENT, library=call.row.library)
-        yield Worked(stream, call.operands, tuple(call.all("writes")), call.name, call.row.library, evident=True)
+        writes = (*call.all("writes"), *_written_later(call))
+        yield Worked(stream, call.operands, writes, call.name, call.row.library, evident=True)
+
+
+def _written_later(call: ModelledCall) -> Iterator[int]:
+    """What functions write that a call starts: objects in a list that is written out hold each with its memory."""
+    function, facts = call.function, call.facts
+    for register in (each for operand in call.operands for each in listed(function, operand)):
+        made = function.definitions[register] if register >= 0 else None
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            continue
+        for row in facts.rows(function, made):
+            held = ModelledCall(facts, function, LibraryCall(made, row, row.names[0], None), row)
+            started, given = held.one("starts"), held.one("with")
+            names = (value.name for value in held.values(started) if isinstance(value, External)) if started is not None else ()
+            rows = [facts.models.call(name) for name in names]
+            if given is not None and any(each is not None and each.get("writes") for each in rows):
+                yield given
 
 
 def _launch(call: ModelledCall) -> Iterator[Worked]:

@@ -34,6 +34,9 @@ OBJECTS = (
             INSTEAD,
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
             key("kernel", "place", "The name of the kernel in that source."),
+            key("starts", "place", "The function that is started later with the object, and is given `with` first."),
+            key("with", "place", "What the function that is started later is given."),
+            key("inputs", "place", "The text that declares the inputs of a kernel: arguments behind them are its outputs."),
         ),
     ),
     Effect(
@@ -103,6 +106,7 @@ OBJECTS = (
             key("of", "place", "The argument.", needed=True),
             key("into", "place", "Where it is stored (`&0`)."),
             key("moves", "bool", "A value made by a constructor goes wherever its owner goes."),
+            key("captures", "place", "The callables whose work is captured, once for each of them."),
             *COMPILING[:3],
         ),
     ),
