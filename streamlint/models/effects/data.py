@@ -141,6 +141,7 @@ DATA = (
             key("src", "place", "The source."),
             BYTES,
             key("direction", "word or place", "The direction; `infer`: the memory of both sides decides.", "h2d d2h d2d h2h peer infer"),
+            key("leaves", "bool", "Both sides hold many tensors, each of which is copied (`torch._foreach_copy_`)."),
             key("to_device", "place", "The device of the destination."),
             key("from_device", "place", "The device of the source."),
             key(
