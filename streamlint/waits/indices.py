@@ -94,13 +94,19 @@ def _is_slice(function: Function, register: int) -> bool:
 
 
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
-    """Whether a register holds a tensor of indices: a factory counts them, or an operation that finds places (``argmax``, ``nonzero``)."""
+    """Whether a register holds a tensor of indices: a factory counts them or makes whole numbers (``randint``), or an operation finds
+    places (``argmax``, ``nonzero``)."""
     made = behind(
         function,
         [register],
         lambda one: one[3:4] if function.invokes(one, "same-elements") else (),
     )
-    return any(row.get("counts") for one in made if one[0] in (op.CALL, op.INVOKE) for row in facts.rows(function, one))
+    calls = [one for one in made if one[0] in (op.CALL, op.INVOKE)]
+    return any(row.get("counts") for one in calls for row in facts.rows(function, one)) or any(
+        isinstance(value, External) and value.name.rpartition(".")[2] in function.known("whole-numbers")
+        for one in calls
+        for value in facts.callees(function, one)
+    )
 
 
 def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:
