@@ -27,7 +27,7 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
 RULE = PageableD2hStall
-_FETCHING = frozenset({"copy", "transfer", "read"})
+_FETCHING = frozenset({"copy", "transfer", "read", "view"})
 _WORK = frozenset({"launch", "memset", "collective"})
 
 
@@ -75,7 +75,9 @@ class _Search:
             is_default = self._is_on_default(call.function, call.instruction, call.stream())
         if not is_default:
             return False
-        if call.row.effect == "read":
+        if call.row.effect == "view" and not (call.row.get("fetches") and call.switch("fetches")[1] is True):
+            return False
+        if call.row.effect in ("read", "view"):
             source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
             return call.row.get("host_memory") == "pageable" and source is not None and self.is_on_device(call.function, source)
         for copied in self.transfer.of(call.function, call.instruction):

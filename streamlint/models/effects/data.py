@@ -59,6 +59,8 @@ DATA = (
             key("type", "type", "The type of the view, where it is not that of the buffer (`numpy.ndarray` for `Tensor.numpy()`)."),
             key("shares", "word", "The protocol by which another library takes the memory over.", "dlpack interface"),
             key("host_access", "bool", "The host is about to read the memory (`numpy.asarray(tensor)`)."),
+            key("fetches", "switch", "Memory of a device is copied to the host first; without it such memory is refused."),
+            key("host_memory", "word", "The memory of the host that it is copied to.", "pageable"),
             key("replaces", "bool", "An assignment to the attribute gives the buffer other memory and lets go of the old (`Tensor.data`)."),
         ),
     ),
