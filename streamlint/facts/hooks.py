@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Instance, LibraryObject, Object
+from streamlint.facts.objects import Instance, LibraryObject, Object, Site
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -21,6 +21,8 @@ from streamlint.models.traits import Trait
 
 _BACKWARD: Final[tuple[Trait, ...]] = ("hooks-gradients", "hooks-leaf", "hooks-module")
 _KINDS: Final[dict[str, tuple[Trait, ...]]] = {"backward": _BACKWARD, "optimizer": ("hooks-step",), "forward": ("hooks-forward",)}
+Made = tuple[Object, Site]
+"""An object, and where it comes from."""
 _PARTS = (op.NEXT, op.ITER, op.ITEM, op.UNPACK, op.ATTR, op.INVOKE, op.COPY)
 
 
@@ -30,7 +32,7 @@ class Hook(NamedTuple):
     kind: str
     function: Function
     first: int
-    of: frozenset[Object]
+    of: frozenset[Made]
 
 
 class Hooks:
@@ -74,7 +76,7 @@ class Hooks:
             names = function.known(*traits)
             for one in function.by_opcode[op.INVOKE]:
                 name = function.text(one[4])
-                objects = self._parts_of(function, one) if name in names and not self._is_removed(function, one) else frozenset[Object]()
+                objects = self._parts_of(function, one) if name in names and not self._is_removed(function, one) else frozenset[Made]()
                 for register in one[6:] if objects else ():
                     for value in self.facts.functions_in(self.facts.values(function, register).values):
                         first = (1 if value.function.has_receiver else 0) + (name in function.known("hooks-module"))
@@ -84,16 +86,18 @@ class Hooks:
         """Whether a hook is removed again where it was registered, say behind the one pass that it is for."""
         return any(use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) == "remove" for use in function.uses[one[2]])
 
-    def _parts_of(self, function: Function, one: Instruction) -> frozenset[Object]:
+    def _parts_of(self, function: Function, one: Instruction) -> frozenset[Made]:
         """The objects that the receiver of a call is, or is a part of."""
         steps = behind(function, [one[3]], lambda each: each[3:4] if each[0] in _PARTS else ())
         return self._objects(function, [one[3], *(each[2] for each in steps)])
 
-    def _modules(self, functions: list[Function]) -> frozenset[Object]:
+    def _modules(self, functions: list[Function]) -> frozenset[Made]:
         """What functions call of modules and other objects."""
         called = [(function, call[3]) for function in functions for call in function.by_opcode[op.CALL]]
         return frozenset(value for function, register in called for value in self._objects(function, [register]))
 
-    def _objects(self, function: Function, registers: Iterable[int]) -> frozenset[Object]:
-        held = (value for register in registers for value in self.facts.values(function, register).values)
-        return frozenset(value for value in held if isinstance(value, Instance | LibraryObject))
+    def _objects(self, function: Function, registers: Iterable[int]) -> frozenset[Made]:
+        """The objects that registers hold: each with the place that it comes from, as those of one kind are one for the facts."""
+        nodes = [self.facts.values(function, register) for register in registers]
+        held = ((node, value) for node in nodes for value in list(node.values) if isinstance(value, Instance | LibraryObject))
+        return frozenset((value, site) for node, value in held for site in list(node.trace(value))[-1:])
