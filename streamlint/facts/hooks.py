@@ -21,6 +21,8 @@ from streamlint.models.traits import Trait
 
 _BACKWARD: Final[tuple[Trait, ...]] = ("hooks-gradients", "hooks-leaf", "hooks-module")
 _KINDS: Final[dict[str, tuple[Trait, ...]]] = {"backward": _BACKWARD, "optimizer": ("hooks-step",), "forward": ("hooks-forward",)}
+Blocks = tuple[Function, frozenset[int]]
+"""A function, and its blocks that a round runs."""
 Made = tuple[Object, Site]
 """An object, and where it comes from."""
 _PARTS = (op.NEXT, op.ITER, op.ITEM, op.UNPACK, op.ATTR, op.INVOKE, op.COPY)
@@ -43,15 +45,15 @@ class Hooks:
         self.facts = graph.facts
         self.rounds = rounds
 
-    def run_by(self, functions: list[Function]) -> Iterator[tuple[Instruction, Hook]]:
+    def run_by(self, round_of: list[Blocks]) -> Iterator[tuple[Instruction, Hook]]:
         """The hooks that the last of some functions runs, each with the call that does; the others called it, the outermost first."""
         if not self.registered:
             return
-        function = functions[-1]
+        function, _ = round_of[-1]
         for one in self.rounds.of(function):
             kind = one.row.does
             if kind in ("backward", "optimizer"):
-                objects = self._parts_of(function, one.instruction) if kind == "optimizer" else self._modules(functions)
+                objects = self._parts_of(function, one.instruction) if kind == "optimizer" else self._modules(round_of)
                 yield from ((one.instruction, hook) for hook in self.registered if hook.kind == kind and hook.of & objects)
         forward = [hook for hook in self.registered if hook.kind == "forward"]
         for call in function.by_opcode[op.CALL] if forward else ():
@@ -91,10 +93,13 @@ class Hooks:
         steps = behind(function, [one[3]], lambda each: each[3:4] if each[0] in _PARTS else ())
         return self._objects(function, [one[3], *(each[2] for each in steps)])
 
-    def _modules(self, functions: list[Function]) -> frozenset[Made]:
-        """What functions call of modules and other objects."""
-        called = [(function, call[3]) for function in functions for call in function.by_opcode[op.CALL]]
-        return frozenset(value for function, register in called for value in self._objects(function, [register]))
+    def _modules(self, round_of: list[Blocks]) -> frozenset[Made]:
+        """What a round calls of modules and other objects."""
+        found: set[Made] = set()
+        for function, blocks in round_of:
+            homes = function.blocks
+            found |= self._objects(function, [call[3] for call in function.by_opcode[op.CALL] if homes[call] in blocks])
+        return frozenset(found)
 
     def _objects(self, function: Function, registers: Iterable[int]) -> frozenset[Made]:
         """The objects that registers hold: each with the place that it comes from, as those of one kind are one for the facts."""

@@ -316,7 +316,7 @@ class HotRegions:
         later = [_Call(edge.callee, region, edge.instruction, True) for edge in resumed]
         if self.goes_backward(region):
             later += [_Call(each.function, region, each.instruction) for each in self.gradients.behind(function)]
-            hooks = self.hooks.run_by([each.function for each in region.chain()])
+            hooks = self.hooks.run_by([(each.function, each.blocks) for each in region.chain()])
             later += [_Call(each.function, region, instruction) for instruction, each in hooks]
         self._waiting += [call for call in later if home[call.instruction] in region.blocks]
 

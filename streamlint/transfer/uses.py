@@ -247,11 +247,8 @@ class Uses:
         """Whether a call calls a module of a library that was moved to a device on its way."""
         node = self.transfer.graph.called(function, one)
         self.facts.solver.solve()
-        for value in list(node.values):
-            if isinstance(value, LibraryObject) and value.kind == "module":
-                if any(site.instruction != one and self._is_moved(site) for site in node.trace(value)):
-                    return True
-        return False
+        modules = [value for value in list(node.values) if isinstance(value, LibraryObject) and value.kind == "module"]
+        return any(site.instruction != one and self._is_moved(site) for value in modules for site in node.trace(value))
 
     def _is_moved(self, site: Site) -> bool:
         """Whether a call moves a module to a device, or goes on with what such a call gives (``net.to("cuda").eval()``)."""
