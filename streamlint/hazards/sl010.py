@@ -13,6 +13,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.seldom import Seldom
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.array_streams import array_of, is_made_without
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.threads import Started, Threads
@@ -36,11 +37,16 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     if not search.threads.started:
         return
-    for function, one in context.transfer.candidates(_FETCHING):
+    for function, one in context.transfer.candidates(_FETCHING, where=_may_fetch):
         if trail := search.beside(Site(function, one)):
-            calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING)
+            calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING and _may_fetch(call.row))
             if (found := next(filter(search.holds_all, calls), None)) is not None and not search.is_seldom(Site(function, one)):
                 yield search.report(found, trail)
+
+
+def _may_fetch(row: Row) -> bool:
+    """Whether calls with a row may bring memory to the host: of views those that copy it there on request."""
+    return row.effect != "view" or row.get("fetches") is not None
 
 
 class _Search:
@@ -75,7 +81,7 @@ class _Search:
             is_default = self._is_on_default(call.function, call.instruction, call.stream())
         if not is_default:
             return False
-        if call.row.effect == "view" and not (call.row.get("fetches") and call.switch("fetches")[1] is True):
+        if call.row.effect == "view" and call.switch("fetches")[1] is not True:
             return False
         if call.row.effect in ("read", "view"):
             source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
