@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HOST, _DEVICE, _UNKNOWN = "host", "device", "unknown"
 _HOST_NAMES = re.compile(r"cpu|meta|torch\.\w+$")
+_OF_OBJECTS = frozenset({"__init__", "__getitem__", "__getitems__", "__iter__", "__next__"})
+"""Methods that no call names: they run when their object is made, or behind that."""
 _DEEPEST = 6
 _MOST_CALLERS = 20
 
@@ -96,10 +98,12 @@ class DefaultDevices:
         return said
 
     def _callers(self, function: Function) -> list[tuple[Function, Instruction]]:
-        """The calls of a function's name, or of its class's for a constructor; none where there are many."""
+        """The calls of a function's name, or of its class's for a constructor and for what gives items; none where there are many."""
         name = function.code.name
-        if name == "__init__" and function.owner is not None:
-            name = function.owner.name
+        if name in _OF_OBJECTS and (owner := function.owner) is not None:
+            home, name = owner.body.parent, owner.name
+            if home is not None and "." in name:  # a class of a function
+                return [(home, one) for one in home.by_opcode[op.CALL] if _is_class(home, one[3], owner)]
         elif name in ("forward", "__call__", "<lambda>"):
             return []
         found = [each for each in self._naming(name) if not _is_of_other(*each, function)]
@@ -109,6 +113,12 @@ class DefaultDevices:
         for function in (each for unit in self._mentioning(name) for each in unit.functions if name in each.called_names):
             for opcode in (op.CALL, op.INVOKE):
                 yield from ((function, one) for one in function.by_opcode[opcode] if last_name(function, one) == name)
+
+
+def _is_class(function: Function, register: int, owner: ClassInfo) -> bool:
+    """Whether a register holds a class that the function defines."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CLASS and one[3] == owner.ir.number
 
 
 def _is_of_other(caller: Function, call: Instruction, function: Function) -> bool:

@@ -21,6 +21,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.graphless import Graphless
 from streamlint.facts.handlers import Handlers
+from streamlint.facts.hooks import Hooks
 from streamlint.facts.long_rounds import LongRounds
 from streamlint.facts.loops import Body
 from streamlint.facts.named import NamedMembers
@@ -105,6 +106,7 @@ class HotRegions:
         self.rounds = effects.rounds
         self.handlers = Handlers(self.rounds, lambda function: function in effects.leading(Effect.BACKWARD | Effect.OPTIMIZER))
         self.frameworks = effects.facts.frameworks
+        self.hooks = Hooks(self.graph, self.rounds)
         self.gradients = Gradients(self.graph)
         self.graphless = Graphless(self.graph, self.rounds)
         self.named = NamedMembers(self.graph)
@@ -314,6 +316,8 @@ class HotRegions:
         later = [_Call(edge.callee, region, edge.instruction, True) for edge in resumed]
         if self.goes_backward(region):
             later += [_Call(each.function, region, each.instruction) for each in self.gradients.behind(function)]
+            hooks = self.hooks.run_by([(each.function, each.blocks) for each in region.chain()])
+            later += [_Call(each.function, region, instruction) for instruction, each in hooks]
         self._waiting += [call for call in later if home[call.instruction] in region.blocks]
 
     def _is_entered(self, region: Region, edge: Edge, around: tuple[Function, ...]) -> bool:

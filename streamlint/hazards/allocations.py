@@ -64,6 +64,7 @@ class Allocations(Churning):
             allocation = self._of_call(call)
             if allocation is not None:
                 yield allocation
+        yield from self._of_computations() if self._is_unpooled else ()
         yield from self._of_types()
         yield from self._of_kernels()
 
@@ -87,7 +88,7 @@ class Allocations(Churning):
             if self._has_allocator(row.library) or call.one("out") is not None:
                 return None
             memory = PINNED if spaces == {"host"} else MANAGED if row.get("space") == MANAGED else DEVICE
-        elif not (row.library == "cupy" and spaces == {"device"} and self._is_unpooled):
+        elif not (row.library == "cupy" and spaces == {"device"} and self._is_unpooled) or call.all("out"):
             return None
         return Allocation(Held(function, one, of_result(one[2]), True), memory, row.library, call.name)
 
@@ -121,6 +122,14 @@ class Allocations(Churning):
                 if isinstance(value, External) and (row := self.facts.row_of(value)) is not None and row.effect == "alloc":
                     return True
         return False
+
+    def _of_computations(self) -> Iterator[Allocation]:
+        """CuPy without its pool: what is computed is put into memory of its own, unless an array is given for it."""
+        for unit in self.facts.program.mentioning("cupy"):
+            for function in unit.functions if not unit.is_cpp else ():
+                for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+                    made = (call for call in self.transfer.modelled(function, one) if call.row.effect == "compute")
+                    yield from (each for call in made if (each := self._of_call(call)) is not None)
 
     def _of_types(self) -> Iterator[Allocation]:
         """C++: containers that allocate with the driver."""

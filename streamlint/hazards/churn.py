@@ -75,7 +75,7 @@ class Churning:
                 if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
             elif held.is_owned and loops and not self.lifetimes.is_yielded(held):
-                yield from self._dropped(held, made, loops[0], is_kept)
+                yield from self._dropped(held, made, loops, is_kept)
             elif held.is_owned and not (loops or self._leaves(held)):
                 yield from self._repeated(held, made, ())
             else:
@@ -118,13 +118,15 @@ class Churning:
         made, ended = body.home[held.instruction], body.home[end.instruction]
         return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
 
-    def _dropped(self, held: Held, made: tuple[Site, ...], loop: Loop, keeps: bool) -> Iterator[Churn]:
-        """What no round keeps ends with the round."""
-        if self._outlives(held, loop):
+    def _dropped(self, held: Held, made: tuple[Site, ...], loops: list[Loop], keeps: bool) -> Iterator[Churn]:
+        """What no round keeps ends with the round: of the innermost loop, or of one around it, for which that only fills a list."""
+        for loop in loops:
+            if not self._outlives(held, loop):
+                if self._is_churn(held, held.function, loop, made, ()):
+                    yield Churn(held, held.function, loop, made, ())
+                return
             if keeps:
                 self.kept.add((held.function, loop))
-        elif self._is_churn(held, held.function, loop, made, ()):
-            yield Churn(held, held.function, loop, made, ())
 
     def _outlives(self, held: Held, loop: Loop) -> bool:
         """Whether a place that is not made in the round holds the object."""

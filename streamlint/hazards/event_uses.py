@@ -147,7 +147,7 @@ class Events:
             if not edges or depth >= _DEEPEST:
                 self._is_lost |= not (one[0] == op.INVOKE and function.text(one[4]) in function.known("puts"))
             for edge in edges if depth < _DEEPEST else ():
-                self._enter(held, one, edge.callee, depth)
+                self._is_lost |= not self._enter(held, one, edge.callee, depth)
 
     def _leave(self, held: Held, register: int, depth: int) -> None:
         """Follow the event to the callers that a function returns it to; it escapes where none is known."""
@@ -163,12 +163,15 @@ class Events:
         names = self.places.names(held.function, register)
         return {rest for name in names for place in held.places if (rest := rest_behind(name, place)) is not None}
 
-    def _enter(self, held: Held, one: Instruction, callee: Function, depth: int) -> None:
-        """Follow the event into a function that it is given to."""
+    def _enter(self, held: Held, one: Instruction, callee: Function, depth: int) -> bool:
+        """Follow the event into a function that it is given to; whether a parameter takes it, as ``**options`` does not by itself."""
+        is_taken = False
         for param in callee.by_opcode[op.PARAM]:
             register = given_for(held.function, one, callee, param[3])
             if register is None or register < 0:
                 continue
             rests = self._rests(held, register)
             if rests:
+                is_taken = True
                 self._follow(callee, param, frozenset(Place(("parameter", param[3]), rest) for rest in rests), depth + 1)
+        return is_taken

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.objects import Constant, LibraryObject, Site
 from streamlint.hazards.churn import Churn, Churning
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,7 +18,7 @@ from streamlint.models import Row
 from streamlint.ordering.lifetimes import Held, made_by
 from streamlint.ordering.places import Place
 from streamlint.transfer.actions import NULL, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
@@ -63,7 +63,7 @@ class PoolRounds(Churning):
     def find(self) -> Iterator[PoolRound]:
         """The rounds of the program, if nothing in it says what a pool shall keep."""
         calls = [call for call in self.transfer.sites({"alloc"}, where=is_of_pool) if call.one("pool") is None]
-        if not calls or next(self.transfer.sites({"setting", "object"}, where=_is_of_pools), None) is not None:
+        if not calls or any(map(self._keeps, self.transfer.sites({"setting", "object"}, where=_is_of_pools))):
             return
         found = [(call, churn) for call in calls for churn in self.follow(self._held(call)) if churn.ended]
         waits = {number: list(self._waits(churn)) for number, (_, churn) in enumerate(found)}
@@ -73,6 +73,21 @@ class PoolRounds(Churning):
                 if not self._is_in_use(calls, call, churn, found, others):
                     yield PoolRound(call, churn, wait)
                     break
+
+    def _keeps(self, call: ModelledCall) -> bool:
+        """Whether a call may let a pool keep memory: not if it sets another attribute, or a threshold of 0."""
+        attribute, value = call.one("attribute"), call.one("value")
+        if attribute is not None and call.word(attribute) == "other":
+            return False
+        return value is None or not self._is_zero(call.function, value)
+
+    def _is_zero(self, function: Function, register: int) -> bool:
+        """Whether a number is known to be 0, also as a number of a fixed size."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in _CALLS and len(given := operands_of(function, one, receiver=False)) == 1:
+            return self._is_zero(function, given[0])
+        held = self.transfer.values(function, register)
+        return bool(held) and all(isinstance(value, Constant) and value.value == 0 for value in held)
 
     def _held(self, call: ModelledCall) -> Held:
         return Held(call.function, call.instruction, made_by(self.places, call), bool(call.row.get("owned")))

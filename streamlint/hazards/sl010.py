@@ -13,6 +13,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.seldom import Seldom
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.array_streams import array_of, is_made_without
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.threads import Started, Threads
@@ -27,7 +28,7 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
 RULE = PageableD2hStall
-_FETCHING = frozenset({"copy", "transfer", "read"})
+_FETCHING = frozenset({"copy", "transfer", "read", "view"})
 _TO_HOST = frozenset({"d2h", "unknown<device", "host<device", "host<unknown"})
 _WORK = frozenset({"launch", "memset", "collective"})
 
@@ -37,12 +38,17 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     if not search.threads.started:
         return
-    for function, one in context.transfer.candidates(_FETCHING):
-        calls = list(filter(search.may_fetch, context.transfer.modelled(function, one)))
+    for function, one in context.transfer.candidates(_FETCHING, where=_may_fetch):
+        calls = [call for call in context.transfer.modelled(function, one) if _may_fetch(call.row) and search.may_fetch(call)]
         trail = search.beside(Site(function, one)) if calls else ()
         found = next(filter(search.holds_all, calls), None) if trail else None
         if found is not None and not search.is_seldom(Site(function, one)):
             yield search.report(found, trail)
+
+
+def _may_fetch(row: Row) -> bool:
+    """Whether calls with a row may bring memory to the host: of views those that copy it there on request."""
+    return row.effect != "view" or row.get("fetches") is not None
 
 
 class _Search:
@@ -88,7 +94,9 @@ class _Search:
             is_default = self._is_on_default(call.function, call.instruction, call.stream())
         if not is_default:
             return False
-        if call.row.effect == "read":
+        if call.row.effect == "view" and call.switch("fetches")[1] is not True:
+            return False
+        if call.row.effect in ("read", "view"):
             source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
             return call.row.get("host_memory") == "pageable" and source is not None and self.is_on_device(call.function, source)
         copied = next(self._fetched(call), None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl024_event_spin import EventSpin
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
@@ -14,11 +15,15 @@ from streamlint.hazards.repetition import Repetition, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.attributes import attribute_sites
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.questions import parts_of
 
 RULE = EventSpin
 _QUERY = frozenset({"query"})
+_FREE = _QUERY | {"clock"}
+"""What costs no time to speak of: a query, and a look at the clock for a deadline."""
+_PASSING = frozenset({op.NEXT, op.YIELD, op.APPEND})
+"""What goes through several events: inside of the loop, or in a comprehension that its round runs."""
 _DOING = frozenset(
     {op.CALL, op.INVOKE, op.LAUNCH, op.CONSTRUCT, op.NEW, op.NEXT, op.ENTER, op.YIELD, op.YIELD_FROM, op.AWAIT, op.DELETE, op.IMPORT}
     | {op.SET_ITEM, op.SET_DEREF, op.APPEND, op.PUT}
@@ -42,42 +47,64 @@ class Spins:
             yield from self._around(site, row.library, name)
 
     def _around(self, query: Site, library: str, name: str) -> Iterator[tuple[Site, str, str, Round]]:
-        around = next(self.repetition.of(query.function, query.instruction), None)
-        if around is None:
-            return
-        asked = around.calls[0].instruction if around.calls else query.instruction
-        code = around.function.code
-        blocks = sorted(around.loop.body)
-        if all(self._only_asks(around.function, one) for block in blocks for one in code.blocks[block]) and self._decides(around, asked):
-            yield query, library, name, around
+        for around in self.repetition.of(query.function, query.instruction):
+            asked = around.calls[0].instruction if around.calls else query.instruction
+            code = around.function.code
+            inside = [one for block in sorted(around.loop.body) for one in code.blocks[block]]
+            if not all(self._only_asks(around.function, one) or self._is_of_inner(around, one) for one in inside):
+                continue
+            if self._decides(around, asked):
+                yield query, library, name, around
+                return
+
+    def _is_of_inner(self, around: Round, one: Instruction) -> bool:
+        """Whether an instruction brings the next event to a loop within the round."""
+        return one[0] == op.NEXT and next(self.repetition.own(around.function, one)).header != around.loop.header
 
     def _only_asks(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is a query, or nothing that takes time."""
-        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, or data that the loop works on
-            return all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
+        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, the status of an answer, or data that the loop works on
+            return self._is_answer(function, one[3]) or all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
         if one[0] not in _DOING:
             return True
+        if one[0] == op.APPEND:
+            return self._is_answer(function, one[3])
         if one[0] not in (op.CALL, op.INVOKE):
             return False
         edges = self.transfer.edges(function, one)
         if edges:
             return all(edge.is_followed and not edge.is_higher_order and self._asks(edge.callee) for edge in edges)
         calls = list(self.transfer.modelled(function, one))
-        return bool(calls) and all(call.row.effect in _QUERY for call in calls)
+        return bool(calls) and all(self._is_free(function, call) for call in calls)
+
+    def _is_free(self, function: Function, call: ModelledCall) -> bool:
+        """Whether a call asks or looks at the clock, or says of several answers whether all are, or one is."""
+        return call.row.effect in _FREE or (
+            call.row.effect == "read" and bool(call.operands) and all(self._is_answer(function, register) for register in call.operands)
+        )
+
+    def _is_answer(self, function: Function, register: int) -> bool:
+        """Whether a value is what a query gives, or the answers that a comprehension gathers."""
+        made = function.definitions[register] if register >= 0 else None
+        if made is not None and made[0] == op.BUILD:
+            return any(use[0] == op.APPEND and self._is_answer(function, use[3]) for use in function.uses[register])
+        return made is not None and made[0] in (op.CALL, op.INVOKE) and self._only_asks(function, made)
 
     def _asks(self, function: Function) -> bool:
         """Whether a function asks, and does nothing else."""
         found = self._asking.get(function)
         if found is None:
             self._asking[function] = False
-            found = self._asking[function] = all(self._only_asks(function, one) for one in function.code.instructions())
+            passing = _PASSING if function.is_generator else frozenset[int]()
+            found = all(one[0] in passing or self._only_asks(function, one) for one in function.code.instructions())
+            self._asking[function] = found
         return found
 
     def _decides(self, around: Round, asked: Instruction) -> bool:
         """Whether the loop ends by the answer to its query."""
         code = around.function.code
         tests = [code.blocks[block][-1] for block, _ in around.loop.exits]
-        return any(one == asked for test in tests if test[0] == op.BRANCH for one in parts_of(around.function, [test[2]]))
+        return any(one == asked for test in tests if test[0] == op.BRANCH for one in behind(around.function, [test[2]], op.reads))
 
 
 def find(context: Context) -> Iterator[Finding]:

@@ -103,7 +103,8 @@ class _Workers:
             for use in self.uses.at(function, one):
                 if self._stays(function, one, calls, loader):
                     continue
-                if not use.given or any(self._is_of_parent(function, register) for register in use.given) or use.name.endswith(".cuda"):
+                given = (self._is_of_parent(function, register, calls) for register in use.given)
+                if not use.given or any(given) or use.name.endswith(".cuda"):
                     return one, use
         return None
 
@@ -147,11 +148,16 @@ class _Workers:
             register = kept.callee
         return named, placed
 
-    def _is_of_parent(self, function: Function, register: int) -> bool:
-        """Whether a register holds what the parent has made: an attribute, a global, a variable of a function around."""
+    def _is_of_parent(self, function: Function, register: int, calls: Calls) -> bool:
+        """Whether a register holds what the parent has made: an attribute, a global, a variable of a function around, also where the
+        calls that lead to the function hand it over."""
         one = function.definitions[register]
         while one is not None and one[0] in (op.ITEM, op.COPY, op.PHI, op.AWAIT):
             one = function.definitions[one[3]]
+        if one is not None and one[0] == op.PARAM and calls:
+            caller, call = calls[-1]
+            given = operand_of(caller, call, function, one[3])
+            return given is not None and given >= 0 and self._is_of_parent(caller, given, calls[:-1])
         return one is not None and one[0] in (op.ATTR, op.NAME, op.LOAD)
 
     def collates_on_device(self, loader: ModelledCall) -> bool:

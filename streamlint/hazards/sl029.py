@@ -54,7 +54,7 @@ class Streams(Churning):
 
     def _is_of_owner(self, churn: Churn, function: Function) -> bool:
         """Whether a constructor makes the stream: in C++, of an object whose destructor does not end it in the same round."""
-        return function.code.name == "__init__" and not (function.is_cpp and churn.ended)
+        return function.is_cpp and function.code.name == "__init__" and not churn.ended
 
     def _destroyed(self, function: Function, one: Instruction) -> Iterator[int]:
         if one[0] not in (op.CALL, op.INVOKE):
@@ -118,8 +118,8 @@ class Streams(Churning):
         return None
 
     def _owns(self, held: Held, register: int) -> bool:
-        """C++: whether a register holds an object of which the stream is a part."""
-        if not held.function.is_cpp or not any(isinstance(value, Instance) for value in self.transfer.values(held.function, register)):
+        """Whether a register holds an object of which the stream is a part."""
+        if not any(isinstance(value, Instance) for value in self.transfer.values(held.function, register)):
             return False
         names = self.places.names(held.function, register)
         return any(rest_behind(name, place) is not None for name in names for place in held.places)

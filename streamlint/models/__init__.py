@@ -50,6 +50,7 @@ class StepRow:
     on_device: tuple[Selector, ...] = ()
     counts: tuple[Selector, ...] = ()
     forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
+    gives_loss: bool = False  # alone, first in a tuple, or under the key "loss"
     members: tuple[str, ...] = ()
     of: Selector | None = None  # the methods are those of what the constructor of such a class is given
     started: tuple[str, ...] = ()  # by what calls of an object of such a class its loop begins

@@ -143,6 +143,7 @@ STEP = (
     key("on_device", "places", "The parameters of the methods that are on the device."),
     key("counts", "places", "The parameters of the methods that count the framework's rounds."),
     key("forward", "bool", "The methods compute for their caller, also where nothing is trained."),
+    key("gives_loss", "bool", "The methods return the loss: alone, first in a tuple, or under the key `loss`."),
     key(
         "members",
         "texts",

@@ -351,8 +351,9 @@ class Lanes:
         return all(self._is_asked(callee, given, depth - 1) for callee, given in ends)
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
-        """Whether a stream is ordered with the null stream."""
-        details = {value.detail for value in values if isinstance(value, LibraryObject)}
+        """Whether a stream is ordered with the null stream: so is the per-thread default stream."""
+        kept = (value.detail for value in values if isinstance(value, LibraryObject))
+        details = {"blocking" if detail == "ptds" else detail for detail in kept}
         if details & {"blocking", "non-blocking"}:
             return None if len(details) > 1 else "blocking" in details
         said = {self._is_made_blocking(site) for site in made}

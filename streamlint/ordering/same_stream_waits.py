@@ -88,7 +88,8 @@ class SameStreamWaits:
         switched = next((each.switched for each in (first, second) if each is not None and each.switched is not None), None)
         if switched is None and calls:
             switched = self._switched(calls[0].function, calls[0].instruction)
-        return VoidWait(here, ITSELF, switched, taken, calls) if switched is not None else None
+        is_named = first is not None and second is not None and None not in (first.place, second.place)
+        return VoidWait(here, ITSELF, switched, taken, calls) if switched is not None or is_named else None
 
     def _of_event(self, function: Function, one: Instruction, action: Waited) -> VoidWait | None:
         """A wait for an event whose last records are all on the waiting stream."""

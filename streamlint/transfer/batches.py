@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, Site, Unknown, without_partials
+from streamlint.facts.objects import BoundMethod, ClassObject, FunctionObject, Instance, LibraryObject, Site, Unknown, without_partials
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
@@ -29,6 +29,8 @@ class Batches:
         collate = loader.one("collate") if loader is not None else None
         if loader is None or collate is None:
             return None
+        for definition in self._classes(loader, collate):
+            return None if self._is_pinned(definition) else self._given(None, definition, name)
         for function in self._functions(loader, collate):
             for end in function.by_opcode[op.RETURN]:
                 node = self.facts.values(function, end[2]) if end[2] >= 0 else None
@@ -46,7 +48,8 @@ class Batches:
         ends = [(each, end[2]) for each in self._functions(loader, collate) for end in each.by_opcode[op.RETURN] if end[2] >= 0]
         held = [value for function, register in ends for value in self.facts.values(function, register).values]
         made = [value for value in held if not isinstance(value, Unknown)]
-        return bool(made) and all(isinstance(value, Instance) and self._pins(value.definition, name) for value in made)
+        classes = [*self._classes(loader, collate), *(value.definition for value in made if isinstance(value, Instance))]
+        return bool(classes) and all(isinstance(value, Instance) for value in made) and all(self._pins(each, name) for each in classes)
 
     def _pins(self, definition: ClassInfo, name: str) -> bool:
         """Whether a class pins a field by itself: all of them, where it sets none of its own when it does."""
@@ -90,6 +93,10 @@ class Batches:
     def _making(self, site: Site) -> ModelledCall | None:
         """The call of a library that makes a loader."""
         return next((call for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "loader"), None)
+
+    def _classes(self, loader: ModelledCall, collate: int) -> Iterator[ClassInfo]:
+        """The classes that collate by themselves: a batch is an object that is made of the samples."""
+        yield from (value.definition for value in loader.values(collate) if isinstance(value, ClassObject))
 
     def _functions(self, loader: ModelledCall, collate: int) -> Iterator[Function]:
         for value in loader.values(collate):

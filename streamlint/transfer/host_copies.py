@@ -76,13 +76,17 @@ class HostCopies:
             if not call.is_on_host(source):
                 yield from self._down(call, out)
             return
-        origins = self.origins.of(call.function, source)
-        if row.get("leaves"):
-            origins += [each for known in self.origins.elements(call.function, source, ()) for each in self.origins.of(*known)]
-        for origin in origins:
+        for origin in self._given(call, source):
             evidence = LITERAL if to == "device" else self._evidence(call, origin.known.context)
             if evidence:
                 yield HostCopy(call, "h2d", origin, evidence)
+
+    def _given(self, call: ModelledCall, register: int) -> list[Origin]:
+        """The memory that a call is given, and in what holds many of them each one's."""
+        origins = self.origins.of(call.function, register)
+        if call.row.get("leaves"):
+            origins += [each for known in self.origins.elements(call.function, register, ()) for each in self.origins.of(*known)]
+        return origins
 
     def _of_module(self, call: ModelledCall) -> Iterator[HostCopy]:
         """The parameters of a module that is made in view and moved for the first time: they are in pageable memory."""
@@ -199,7 +203,7 @@ class HostCopies:
             return
         if direction != "infer":
             return
-        into, out_of = self.origins.of(call.function, target), self.origins.of(call.function, source)
+        into, out_of = self._given(call, target), self._given(call, source)
         yield from self._inferred(call, "h2d", out_of, into)
         yield from self._inferred(call, "d2h", into, out_of)
 

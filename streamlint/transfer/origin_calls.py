@@ -94,6 +94,13 @@ class Made(Kept):
         space = memory if memory in ("device", "managed") else "host"
         yield Origin(way.known, space, memory, "pointer", "literal", way.passed, way.views, "alloc")
 
+    def _loaded(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        """What is read from a file: into pageable memory, where the host is named for it."""
+        if call.device_spaces() == {"host"}:
+            yield Origin(way.known, "host", "pageable", "torch.Tensor", "none", way.passed, way.views, "loaded")
+        else:
+            yield from self.kept(way)
+
     def _by_compute(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row = call.row
         given = call.all("out")
@@ -252,4 +259,5 @@ _EFFECTS: dict[str, Callable[[Made, Way, ModelledCall], Iterator[Origin]]] = {
     "factory": Made._made,
     "compute": Made._by_compute,
     "alloc": Made._allocated,
+    "load": Made._loaded,
 }

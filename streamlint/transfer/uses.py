@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
+from streamlint.facts.instructions import behind, last_name
+from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
@@ -117,7 +117,7 @@ class Uses:
             for action in self.transfer.of(call.function, call.instruction):
                 if isinstance(action, Copied) and self._is_between(call, action):
                     yield Use(WORK, call.name, row.library, action.stream, self._given(call))
-        elif (effect == "load" and call.device_spaces() == {"device"}) or (effect == "module_to" and row.get("to") == "device"):
+        elif (effect == "load" and call.device_spaces() == {"device"}) or _moves_module(call):
             yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
         elif self._computes(call):
             yield from self._computed(call)
@@ -252,14 +252,21 @@ class Uses:
         """Whether a call calls a module of a library that was moved to a device on its way."""
         node = self.transfer.graph.called(function, one)
         self.facts.solver.solve()
-        for value in list(node.values):
-            if isinstance(value, LibraryObject) and value.kind == "module":
-                for site in node.trace(value):
-                    if site.instruction[0] in (op.CALL, op.INVOKE) and site.instruction != one:
-                        calls = self.transfer.modelled(site.function, site.instruction)
-                        if any(call.row.effect == "module_to" and call.row.get("to") == "device" for call in calls):
-                            return True
-        return False
+        modules = [value for value in list(node.values) if isinstance(value, LibraryObject) and value.kind == "module"]
+        return any(site.instruction != one and self._is_moved(site) for value in modules for site in node.trace(value))
+
+    def _is_moved(self, site: Site) -> bool:
+        """Whether a call moves a module to a device, or goes on with what such a call gives (``net.to("cuda").eval()``)."""
+        function, calling = site.function, (op.CALL, op.INVOKE)
+        steps = behind(function, [site.instruction[2]], lambda each: each[3:4] if each[0] == op.INVOKE else ())
+        calls = (call for each in steps if each[0] in calling for call in self.transfer.modelled(function, each))
+        return site.instruction[0] in calling and any(map(_moves_module, calls))
+
+
+def _moves_module(call: ModelledCall) -> bool:
+    """Whether a call moves a module to a device that it says."""
+    to = call.row.get("to") if call.row.effect == "module_to" else None
+    return to == "device" or (to == "argument" and call.device_spaces() == {"device"})
 
 
 def _may_be_device(value: Object) -> bool:

@@ -47,8 +47,6 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 """Functions of the language that fetch the number of a tensor."""
 _OPERATORS = frozenset({op.PHI, op.COPY, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _GIVING = frozenset({"compute", "view", "factory", "transfer", "same"})
-_FORCED = Selector("argument", 0, "force")
-"""Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
 _SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
@@ -135,7 +133,9 @@ class WaitFinder:
         elif row.effect == "transfer":
             yield from self._transfer(function, call, row, is_method)
         elif row.effect == "view" and row.get("host_access"):
-            if is_method and self._may_hold(function, one, _FORCED, True, is_method) and self.reasons(function, one[3]):
+            forced = row.get("fetches")
+            is_forced = isinstance(forced, Selector) and self._may_hold(function, one, forced, True, is_method)
+            if is_method and is_forced and self.reasons(function, one[3]):
                 yield Wait(function, one, READ, call.name, one[3])
         elif row.effect == "factory":
             yield from self._made(function, call, row, is_method)

@@ -10,8 +10,12 @@ from streamlint.facts.instructions import behind
 from streamlint.facts.objects import Constant, Container, External, Memory, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 
+_DEEPEST = 8
+"""Calls up from an index to where it is made."""
+_MOST = 12
+"""Calls of a function that are looked at."""
 LIST = "list"
 """The type of what a library gives as a list of numbers."""
 
@@ -30,8 +34,9 @@ def is_of_array(function: Function, register: int) -> bool:
     return any(one[0] == op.ITEM and len(parts_of(function, one[4])) > 1 for one in made)
 
 
-def is_mask(facts: Facts, function: Function, register: int) -> bool:
-    """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those."""
+def is_mask(facts: Facts, function: Function, register: int, left: int = _DEEPEST) -> bool:
+    """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those; of a
+    parameter, what all callers give, ``left`` calls up at most."""
 
     def onward(one: Instruction) -> Iterable[int]:
         joins = one[0] in (op.BINARY, op.UNARY) and function.text(one[3]) in ("&", "|", "^", "~")
@@ -39,8 +44,17 @@ def is_mask(facts: Facts, function: Function, register: int) -> bool:
             return op.reads(one)
         return one[3:4] if function.invokes(one, "same-elements") else ()
 
-    made = behind(function, [register], onward)
-    return any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made)
+    made = list(behind(function, [register], onward))
+    if any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made):
+        return True
+    return left > 0 and any(one[0] == op.PARAM and _is_given_mask(facts, function, one, left - 1) for one in made)
+
+
+def _is_given_mask(facts: Facts, function: Function, parameter: Instruction, left: int) -> bool:
+    calls = list(facts.call_places(function))
+    given = [(caller, operand_of(caller, call, function, parameter[3])) for caller, call in calls[:_MOST]]
+    is_known = 0 < len(calls) <= _MOST and all(caller is not function for caller, _ in given)
+    return is_known and all(each is not None and each >= 0 and is_mask(facts, caller, each, left) for caller, each in given)
 
 
 def is_masked(facts: Facts, function: Function, index: int) -> bool:
@@ -80,13 +94,19 @@ def _is_slice(function: Function, register: int) -> bool:
 
 
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
-    """Whether a register holds a tensor of indices: a factory counts them, or an operation that finds places (``argmax``, ``nonzero``)."""
+    """Whether a register holds a tensor of indices: a factory counts them or makes whole numbers (``randint``), or an operation finds
+    places (``argmax``, ``nonzero``)."""
     made = behind(
         function,
         [register],
         lambda one: one[3:4] if function.invokes(one, "same-elements") else (),
     )
-    return any(row.get("counts") for one in made if one[0] in (op.CALL, op.INVOKE) for row in facts.rows(function, one))
+    calls = [one for one in made if one[0] in (op.CALL, op.INVOKE)]
+    return any(row.get("counts") for one in calls for row in facts.rows(function, one)) or any(
+        isinstance(value, External) and value.name.rpartition(".")[2] in function.known("whole-numbers")
+        for one in calls
+        for value in facts.callees(function, one)
+    )
 
 
 def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:

@@ -15,7 +15,7 @@ from streamlint.facts.objects import Constant, Container, External, Instance, Me
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Row, StepRow
 from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, inputs_of, operand_of
 from streamlint.waits.origins import LOSS, OUTPUT, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
@@ -59,12 +59,27 @@ class LossSlice:
             for one in self.rounds.of(function):
                 if one.row.does in GOES_BACKWARD:
                     self._start(function, one.instruction)
+        self._waiting += [Step(*loss, True, False) for loss in self._given_to_frameworks()]
         while self._waiting:
             step = self._waiting.pop()
             if step not in self._seen and step.register >= 0:
                 self._seen.add(step)
                 self._look(step)
         return self.seeds
+
+    def _given_to_frameworks(self) -> Iterator[Place]:
+        """The losses that methods return to the framework that calls them and goes backward itself."""
+        for function, regions in self.regions.items():
+            if any(isinstance(one.row, StepRow) and one.row.gives_loss and function.code.name in one.row.methods for one in regions):
+                waiting = [end[2] for end in function.by_opcode[op.RETURN] if end[2] >= 0]
+                for register in waiting:
+                    one = function.definitions[register]
+                    if one is not None and one[0] == op.PHI:
+                        waiting += [each for each in one[3:] if each >= 0 and each not in waiting]
+                    elif one is not None and one[0] in (op.BUILD, op.DICT):
+                        yield from ((function, each) for each in _loss_of(function, one))
+                    else:
+                        yield function, register
 
     def _look(self, step: Step) -> None:
         function, register, is_loss, _ = step
@@ -344,6 +359,13 @@ class LossSlice:
 def _is_term(row: Row, is_method: bool) -> bool:
     """Whether a row's result is a tensor where the loss is that was computed from it: a tensor's method's, or a new one of torch."""
     return row.get("part") not in _PAIRS and (is_method or (row.library == "torch" and row.get("result", "buffer") == "buffer"))
+
+
+def _loss_of(function: Function, one: Instruction) -> list[int]:
+    """The loss in a tuple, where it stands first, or in a dict."""
+    if one[0] == op.DICT:
+        return [value for key, value in zip(one[3::2], one[4::2], strict=False) if key >= 0 and function.constant(key) == "loss"]
+    return list(one[4:5]) if function.kind_built(one) == "tuple" else []
 
 
 def _is_factor(function: Function, one: Instruction) -> bool:

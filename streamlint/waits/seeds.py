@@ -25,7 +25,7 @@ MODEL_INPUT = "the model's input"
 def seeds_of(hot: WaitRegions, all_loops: bool) -> dict[Place, str]:
     """The registers that hold such values, each with the reason; all of them in loops that train, on request in other ones too."""
     seeds = LossSlice(hot).run(hot.reaching)
-    for function, first in hot.gradients.given(hot.regions):
+    for function, first in (*hot.gradients.given(hot.regions), *hot.hooks.with_gradients()):
         seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
         seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
     for function, regions in hot.regions.items():

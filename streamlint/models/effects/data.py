@@ -60,6 +60,8 @@ DATA = (
             key("type", "type", "The type of the view, where it is not that of the buffer (`numpy.ndarray` for `Tensor.numpy()`)."),
             key("shares", "word", "The protocol by which another library takes the memory over.", "dlpack interface"),
             key("host_access", "bool", "The host is about to read the memory (`numpy.asarray(tensor)`)."),
+            key("fetches", "switch", "Memory of a device is copied to the host first; without it such memory is refused."),
+            key("host_memory", "word", "The memory of the host that it is copied to.", "pageable"),
             key("replaces", "bool", "An assignment to the attribute gives the buffer other memory and lets go of the old (`Tensor.data`)."),
         ),
     ),
@@ -147,6 +149,7 @@ DATA = (
             key("src", "place", "The source."),
             BYTES,
             key("direction", "word or place", "The direction; `infer`: the memory of both sides decides.", "h2d d2h d2d h2h peer infer"),
+            key("leaves", "bool", "Both sides hold many tensors, each of which is copied (`torch._foreach_copy_`)."),
             key("to_device", "place", "The device of the destination."),
             key("from_device", "place", "The device of the source."),
             key(

@@ -162,6 +162,7 @@ OBJECTS = (
         (
             key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device pool", needed=True),
             key("value", "place", "The value that is set."),
+            key("attribute", "place", "What is set: nothing that counts here where it is a constant of the word `other`."),
         ),
     ),
 )
