@@ -66,6 +66,12 @@ class BraceLists:
         typed = self._made_inside(function, one)
         return last_part(str(typed.kind[0])) if typed is not None and not typed.kind[2] else ""
 
+    def is_holder(self, function: Function, register: int) -> bool:
+        """Whether a register is declared to hold what stands for the one object that it holds, as `std::optional` does."""
+        typed = self._type(function, register) if function.is_cpp else None
+        kind = self.facts.named_type(typed.scope, typed.kind)[0] if typed is not None else None
+        return kind is not None and not kind[2] and kind[0] in self.facts.cpp_models.marked("smart")
+
     def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
         """The type of the element that a method makes of its arguments in its container."""
         if not function.is_cpp or one[0] != op.INVOKE or not function.text(one[4]).startswith(_EMPLACES):
@@ -234,7 +240,7 @@ class BraceLists:
     def _named(self, function: Function, name: str) -> Typed | None:
         """The type of a member that a method names."""
         owner = self.facts.member_of(function, name)
-        return self._field(owner, name) if owner is not None else None
+        return self._field(owner, last_part(name)) if owner is not None else None
 
     def _member(self, function: Function, register: int, name: str, depth: int = 0) -> Typed | None:
         holder = self._type(function, register, depth + 1)

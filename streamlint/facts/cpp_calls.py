@@ -166,7 +166,7 @@ class CppCalls(CppNames):
         """An object of a class is made."""
         value = self.objects(Instance, definition, True)
         self.solver.add(target, value, None, arguments.site)
-        methods = [method for method in definition.methods.get("__init__", ()) if self.accepts(method, arguments)]
+        methods = [method for method in self.constructors(definition, arguments) if self.accepts(method, arguments)]
         copying = [method for method in methods if len(arguments.positional) == 1 and self._copies(method, definition)]
         for method in methods:
             if method not in copying:
@@ -181,6 +181,14 @@ class CppCalls(CppNames):
 
             self.solver.when(arguments.positional[0], arrived)
         self.constructed(self.objects(ClassObject, definition), arguments)
+
+    def constructors(self, definition: ClassInfo, arguments: Arguments) -> list[Function]:
+        """What constructors an object of a class may be made by: also those that it takes over from a base (``using Base::Base``)."""
+        own = definition.methods.get("__init__", [])
+        if not arguments.positional or any(self.accepts(method, arguments) for method in own):
+            return own
+        bases = (base.methods.get("__init__", []) for base in self.hierarchy.order(definition)[1:])
+        return next((methods for methods in bases if any(self.accepts(method, arguments) for method in methods)), own)
 
     def _copies(self, method: Function, definition: ClassInfo) -> bool:
         """Whether a constructor takes an object of its class: it copies or moves it."""

@@ -10,6 +10,7 @@ from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo
+from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
@@ -329,7 +330,7 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-            if name in _CONSTRUCTS and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+            if name in EMPLACING and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
                 self._constructed_in(value, target)
 
     def _constructed_in(self, value: Elements, target: Node) -> None:
@@ -372,8 +373,6 @@ def _is_handle(value: Object) -> bool:
     return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
-_CONSTRUCTS = frozenset({"emplace_back", "emplace_front", "emplace"})
-"""Methods of containers that make an element of their arguments."""
 _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from streamlint.facts.program import Unit
 
 _DEEPEST = 4
+EMPLACING = frozenset({"emplace_back", "emplace_front", "emplace"})
+"""C++: methods of containers that run the constructor of an element."""
 
 
 class Called(NamedTuple):
@@ -42,8 +44,10 @@ class Handing:
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
         library hands on. As far as the function shows them; None of any other call."""
-        if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
+        if one[0] not in ((op.CALL, op.CONSTRUCT, op.INVOKE) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
+        if function.is_cpp and one[0] == op.INVOKE:
+            return self._of_cpp(function, one) if function.text(one[4]) in EMPLACING and self._may_start(function) else None
         if function.is_cpp:
             return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else self._of_bound(function, one)
         if last_name(function, one) in self._starting:
@@ -141,7 +145,7 @@ class Handing:
 
     @cached_property
     def _starting_cpp(self) -> frozenset[str]:
-        return frozenset(self.facts.cpp_models.with_effect("thread"))
+        return frozenset(name for effect in ("call", "thread") for name in self.facts.cpp_models.with_effect(effect))
 
     def _starts(self, function: Function, one: Instruction) -> bool:
         """Whether a call starts a thread that was made before."""
@@ -149,15 +153,24 @@ class Handing:
 
     def _of_cpp(self, function: Function, one: Instruction) -> Called | None:
         """C++: what a thread runs that a constructor or a function starts, with its arguments; the object of a method is the first."""
-        given: list[tuple[object, int]] = [(None, each) for each in one[5:]]
+        given: list[tuple[object, int]] = [(None, each) for each in one[6 if one[0] == op.INVOKE else 5 :]]
         for row in self.facts.rows(function, one):
             selector = row.get("function")
             callee = _selected(given, selector) if isinstance(selector, Selector) else None
             places = row.get("arguments")
             is_all = any(isinstance(each, Selector) and each.kind == "all" for each in (places if isinstance(places, tuple) else (places,)))
-            if callee is not None and is_all:
+            if callee is not None and (is_all or row.effect == "call"):
                 return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
         return None
+
+    def _may_start(self, function: Function) -> bool:
+        """Whether a file names a class of threads, whose objects a container may make."""
+        return function.unit in self._naming_threads
+
+    @cached_property
+    def _naming_threads(self) -> frozenset[Unit]:
+        names = self.facts.cpp_models.with_effect("thread")
+        return frozenset(unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp)
 
     @cached_property
     def _binding_cpp(self) -> frozenset[Unit]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
+from streamlint.facts.objects import Constant, Container, Elements, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -62,10 +62,21 @@ class Place(NamedTuple):
 
     def behind(self, *keys: Key) -> Place:
         """A place that keys lead to from here."""
-        path = self.path if POINTEE in keys else self.path + keys
-        for key in keys if POINTEE in keys else ():
-            path = path[:-1] if key == POINTEE and path and path[-1] == ADDRESS else (*path, key)
+        if POINTEE not in keys and not (keys and self.path and self.path[-1] == ADDRESS):
+            return Place(self.root, (self.path + keys)[:MOST_KEYS])
+        path = self.path
+        for key in keys:
+            path = _pointed_to(path[:-1], key) if path and path[-1] == ADDRESS else (*path, key)
         return Place(self.root, path[:MOST_KEYS])
+
+
+def _pointed_to(path: tuple[Key, ...], key: Key) -> tuple[Key, ...]:
+    """Behind a pointer to a place: the place itself, a member of it, another element of the container that it is an element of."""
+    if not isinstance(key, Element):
+        return path if key == POINTEE else (*path, key)
+    if path and isinstance(path[-1], Element):
+        return path if key.key == 0 else (*path[:-1], ANY)
+    return path if key.key == 0 else (*path, ADDRESS, key)
 
 
 OWN = Place(("parameter", 0))
@@ -170,10 +181,15 @@ class Places:
         opcode = one[0]
         if opcode == op.UNPACK:
             return self._unpacked(function, one)
+        if opcode in (op.CALL, op.INVOKE) and function.is_cpp and (only := self._only(function, one)) is not None:
+            return only
+        if opcode == op.INVOKE and function.is_cpp and (inside := self._inside(function, one)) is not None:
+            return inside
         if opcode in _METHODS and function.is_cpp and (given := self._given_back(function, one)) is not None:
             return given.behind(function.text(one[4])) if opcode == op.ATTR else given
         if opcode == op.DEREF:
-            return self.of(function, one[3]).behind(POINTEE)
+            held = self.of(function, one[3])
+            return held if self.facts.brace_lists.is_holder(function, one[3]) else held.behind(POINTEE)
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
@@ -222,11 +238,36 @@ class Places:
         is_dict = any(isinstance(value, Container) and value.kind == "dict" for value in held)
         return self.of(function, one[3]).behind(self.element(function, one[6])) if is_dict else None
 
+    def _only(self, function: Function, one: Instruction) -> Place | None:
+        """C++: the static variable of a function that the call gives a reference to: one that is none would be gone by then."""
+        entered = list(self.facts.callee_functions(function, one))
+        callee = entered[0] if len(entered) == 1 else None
+        kind, ends = (callee.code.returns, callee.by_opcode[op.RETURN]) if callee is not None else (None, [])
+        if callee is None or not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
+            return None
+        made = callee.definitions[uncast(callee, ends[0][2])]
+        is_own = made is not None and made[0] in (op.DECLARE, op.CONSTRUCT)
+        return Place(("global", -1, f"{callee.unit.number} {callee.code.number}")) if is_own else None
+
+    def _inside(self, function: Function, one: Instruction) -> Place | None:
+        """C++: the element to which an iterator or a pointer leads that a method of a container gives; None of other methods."""
+        if not function.invokes(one, "leads-inside"):
+            return None
+        if not any(isinstance(value, Elements) for value in self.facts.values(function, one[3]).values):
+            return None
+        key = self.element(function, one[6]) if len(one) > 6 else ANY
+        return self._pointee(function, self.of(function, one[3])).behind(key, ADDRESS)
+
     def _unpacked(self, function: Function, one: Instruction) -> Place:
         """A part of what has a name: ``slot, sent = ring[turn]``."""
         whole = self.of(function, one[3])
         is_named = one[6] == op.NONE and (whole.path or whole.root[0] != "register")
-        return whole.behind(Element(one[4])) if is_named else register_place(one[2])
+        return whole.behind(self.part(function, one)) if is_named else register_place(one[2])
+
+    def part(self, function: Function, one: Instruction) -> Key:
+        """The key of a part that a statement takes out of a tuple; C++: of an object of a class, the member in its place."""
+        name = self.facts.member_taken(function, one) if function.is_cpp and one[6] == op.NONE else None
+        return Element(one[4]) if name is None else name
 
     def _given_back(self, function: Function, one: Instruction) -> Place | None:
         """C++: the object of a method, or the member of it, that the only method that can run gives back:
@@ -323,9 +364,12 @@ class Places:
     def of_name(self, function: Function, name: str) -> Place:
         """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
-            if self.facts.member_of(function, name) is not None and function.method is not None:
-                return object_of(function).behind(name)
-            return Place(("global", -1, name))
+            owner, last = self.facts.member_of(function, name), name.rpartition("::")[2]
+            if owner is None:
+                return Place(("global", -1, name))
+            if function.method is not None and not self.facts.is_static(owner, last):
+                return object_of(function).behind(last)
+            return Place(("global", -1, f"{owner.ir.qualname}::{last}"))
         found = self._global.get((function.unit, name))
         if found is None:
             found = self._global[function.unit, name] = self._of_global(function.unit, name)

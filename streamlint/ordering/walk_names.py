@@ -69,9 +69,12 @@ class WalkNames:
             found.update(self._of_object(function, one, callee, found))
         for sources, target in self._enclosed(function, call, callee):
             found.update(list(self.flow.moved(state.tracked, sources, target)))
-        if not own:
+        shared = [held for held in found if held.place.root[0] == "global"] if function.is_cpp else []
+        if not own and not shared:
             return frozenset(found)
         passed = self._ways_down(function, one, callee)
+        for held in shared:  # an argument may be known by that name alone
+            found.update(moved for sources, target in passed.get(held.place.root, ()) for moved in self.flow.moved([held], sources, target))
         keys, constants = self.keys(function, call, callee, is_down=True), self.constants(function, call, callee)
         for held in own:
             ways = passed.get(held.place.root, ())
@@ -156,7 +159,7 @@ class WalkNames:
         if (held := prepared(self.places, function, one, callee, index)) is not None:
             return held
         register = operand_of(function, one, callee, index)
-        if register is None and not callee.is_cpp:
+        if register is None:
             return spread_to(self.places, function, one, callee, index)
         return self.places.names(function, register) if register is not None and register >= 0 else ()
 
@@ -188,6 +191,8 @@ class WalkNames:
 
     def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
         """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""
+        if one[0] == op.INIT and self.facts.member_of(function, function.text(one[3])) is not None:
+            return (self.places.of(function, one[2]).behind(function.text(one[3])),)
         inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
         return (*self.places.names(function, one[2]), *inside)
 

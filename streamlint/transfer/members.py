@@ -11,6 +11,7 @@ from streamlint.facts.objects import Instance
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.facts.cpp_scopes import last_part
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.actions import Action, Viewed, Written
 
@@ -48,7 +49,7 @@ def _class_in(facts: Facts, function: Function, register: int, depth: int = _DEE
     elif one[0] == op.ATTR:
         kind = _type_of_member(facts, function, one)
     elif one[0] == op.NAME and (owner := facts.member_of(function, function.text(one[3]))) is not None:
-        kind = next((field.type for field in owner.ir.fields if field.name == function.text(one[3])), None)
+        kind = next((field.type for field in owner.ir.fields if field.name == last_part(function.text(one[3]))), None)
     meant = facts.named_type(function, kind)[1] if kind is not None else None
     return meant if isinstance(meant, ClassInfo) else None
 
