@@ -73,11 +73,13 @@ class BraceLists:
         return kind is not None and not kind[2] and kind[0] in self.facts.cpp_models.marked("smart")
 
     def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
-        """The type of the element that a method makes of its arguments in its container."""
+        """The type of the element that a method makes of its arguments in its container; a map has a key and a value made."""
         if not function.is_cpp or one[0] != op.INVOKE or not function.text(one[4]).startswith(_EMPLACES):
             return None
         holder = self._type(function, one[3])
-        return self._element(holder) if holder is not None else None
+        if holder is None or self.facts.named_type(holder.scope, holder.kind)[0][0] in self.facts.cpp_models.marked("mapped"):
+            return None
+        return self._element(holder)
 
     def _record(self, typed: Typed | None) -> ClassInfo | None:
         meant = self._class(typed) if typed is not None and not typed.kind[2] and typed.kind[4] is None else None

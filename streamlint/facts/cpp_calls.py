@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeGuard
 
 from streamlint.facts.cpp_names import CppNames
@@ -81,7 +82,23 @@ class CppCalls(CppNames):
                 rest = self.rest_of(arguments)
                 self.each_instance(arguments.positional[0], lambda held: self.enter(called, held, rest, target))
         elif self.accepts(function, arguments):
-            super().enter(called, receiver, arguments, target)
+            enter = super().enter
+            self._where_fitting(function, arguments, lambda: enter(called, receiver, arguments, target))
+
+    def _where_fitting(self, function: Function, arguments: Arguments, action: Callable[[], None]) -> None:
+        """Run an action for a function, once for one of several call operators of a class: an object tells which of them it is for."""
+        owner, kind = function.owner, function.code.parameters[1].type if len(function.code.parameters) > 1 else None
+        several = owner is not None and function.code.name == "operator()" and len(owner.methods.get("operator()", ())) > 1
+        wanted = self.named_type(function, kind)[1] if several and kind is not None and arguments.positional else None
+        if not isinstance(wanted, ClassInfo):
+            action()
+            return
+
+        def arrived(value: Object) -> None:
+            if not isinstance(value, Instance) or self.hierarchy.derives(value.definition, wanted):
+                action()
+
+        self.each_pointed(arguments.positional[0], arrived)
 
     def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
         if self.accepts(called.function, arguments):

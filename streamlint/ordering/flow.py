@@ -162,7 +162,8 @@ class Flow:
             entry = places.names(function, one[3])
             is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
             value = [name.behind(PAIR[1]) for name in entry] if one[0] == op.UNPACK else []
-            yield from self.moved(tracked, value if is_pair else entry, target)
+            for each in dict.fromkeys((target, places.of(function, one[2]))):  # an element of it is known by both names
+                yield from self.moved(tracked, value if is_pair else entry, each)
         elif one[0] in _STEPPING and function.text(one[3]) in _STEPS:
             yield from self.moved((held for held in tracked if POINTEE in held.place.path), places.names(function, one[4]), target)
 
