@@ -46,10 +46,8 @@ class Handing:
         library hands on. As far as the function shows them; None of any other call."""
         if one[0] not in ((op.CALL, op.CONSTRUCT, op.INVOKE) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
-        if function.is_cpp and one[0] == op.INVOKE:
-            return self._of_cpp(function, one) if function.text(one[4]) in EMPLACING and self._may_start(function) else None
         if function.is_cpp:
-            return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else self._of_bound(function, one)
+            return self._given_in_cpp(function, one)
         if last_name(function, one) in self._starting:
             key = (function, one)
             if key not in self._threads:
@@ -62,6 +60,13 @@ class Handing:
             given = list(_given(function, one))
             return Called(given[0][1], [(None, one[3])]) if given else None
         return self.prepared(function, one)
+
+    def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:
+        if one[0] == op.INVOKE:
+            is_start = function.text(one[4]) in EMPLACING and function.unit in self._naming_threads
+        else:
+            is_start = last_name(function, one) in self._starting_cpp
+        return self._of_cpp(function, one) if is_start else self._of_bound(function, one)
 
     def prepared(self, function: Function, one: Instruction) -> Called | None:
         """What a call of a partial object calls; None of any other call."""
@@ -163,12 +168,9 @@ class Handing:
                 return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
         return None
 
-    def _may_start(self, function: Function) -> bool:
-        """Whether a file names a class of threads, whose objects a container may make."""
-        return function.unit in self._naming_threads
-
     @cached_property
     def _naming_threads(self) -> frozenset[Unit]:
+        """The files that name a class of threads, whose objects a container may make."""
         names = self.facts.cpp_models.with_effect("thread")
         return frozenset(unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp)
 

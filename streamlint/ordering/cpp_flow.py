@@ -27,13 +27,18 @@ def put_together(places: Places, function: Function, one: Instruction, target: P
     if one[0] == op.BUILD:
         yield from _listed(places, function, one, target)
         return
-    models, given = places.facts.cpp_models, one[5:]
+    given = one[5:]
     name = str(function.unit.ir.constants[one[3]][0]) if one[0] == op.CONSTRUCT else function.dotted(one[3])
     if name == _GET and given:
-        template = function.code.templates.get(one[1])
-        number = spelled(template[0]) if template else ""
-        yield given[0], (Element(int(number)) if number.isdecimal() else ANY,), target
-    elif name in models.marked("groups"):
+        yield given[0], (_number(function, one),), target
+    else:
+        yield from _kept(places, function, one, name, target)
+
+
+def _kept(places: Places, function: Function, one: Instruction, name: str, target: Place) -> Iterator[Part]:
+    """What a function or a constructor of a name keeps of its arguments, and where."""
+    models, given = places.facts.cpp_models, one[5:]
+    if name in models.marked("groups"):
         yield from _paired(given, target)
     elif one[0] == op.CONSTRUCT and name in models.marked("sequence"):
         yield from ((register, (), target.behind(ANY)) for register in given)
@@ -41,6 +46,13 @@ def put_together(places: Places, function: Function, one: Instruction, target: P
         yield from ((register, (), target.behind(field)) for field, register in zip(places.members(function, one), given, strict=False))
     if len(given) == 1 and name in _holding(places):
         yield given[0], (), target
+
+
+def _number(function: Function, one: Instruction) -> Element:
+    """The element that ``std::get<1>(parts)`` takes."""
+    template = function.code.templates.get(one[1])
+    number = spelled(template[0]) if template else ""
+    return Element(int(number)) if number.isdecimal() else ANY
 
 
 def element_taken(places: Places, function: Function, one: Instruction) -> tuple[Element, ...]:

@@ -152,20 +152,27 @@ class Flow:
     def _of_cpp(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """What the library of C++ puts together, and the value of an entry of a map, which stands for the entry."""
         places = self.places
-        if one[0] in _PUTS_TOGETHER:
+        if function.invokes(one, "takes-element") and not function.invokes(one, "takes", "ends"):
+            yield from self.moved(tracked, places.names(function, one[3]), target, element_taken(places, function, one))
+        elif one[0] in _PUTS_TOGETHER:
             for register, keys, stands in put_together(places, function, one, target):
                 yield from self.moved(tracked, places.names(function, register), stands, keys)
+        elif (one[0] == op.ATTR and function.text(one[4]) == PAIR[1]) or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
+            yield from self._of_entry(function, one, tracked, target)
         elif one[0] == op.DEREF:  # the members of what a pointer leads to are known as behind the pointer
             behind = self.moved(tracked, places.names(function, one[3]), target)
-            yield from (held for held in behind if held.place.path and isinstance(held.place.path[0], str) and held.place.path[0] != POINTEE)
-        elif (one[0] == op.ATTR and function.text(one[4]) == PAIR[1]) or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
-            entry = places.names(function, one[3])
-            is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
-            value = [name.behind(PAIR[1]) for name in entry] if one[0] == op.UNPACK else []
-            for each in dict.fromkeys((target, places.of(function, one[2]))):  # an element of it is known by both names
-                yield from self.moved(tracked, value if is_pair else entry, each)
+            yield from (held for held in behind if isinstance(key := (*held.place.path, ANY)[0], str) and key != POINTEE)
         elif one[0] in _STEPPING and function.text(one[3]) in _STEPS:
             yield from self.moved((held for held in tracked if POINTEE in held.place.path), places.names(function, one[4]), target)
+
+    def _of_entry(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """The second part of a pair; the value of an entry of a map stands for the entry."""
+        places = self.places
+        entry = places.names(function, one[3])
+        is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
+        value = [name.behind(PAIR[1]) for name in entry] if one[0] == op.UNPACK else []
+        for each in dict.fromkeys((target, places.of(function, one[2]))):  # what is inside is known by both names
+            yield from self.moved(tracked, value if is_pair else entry, each)
 
     def _concatenated(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """Elements of lists that become those of another: ``[*a, *b]``, ``a + b``, ``a += b``. A sum of memory is other memory."""
@@ -283,8 +290,6 @@ class Flow:
         elif name in function.known("takes", "ends"):
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
-        elif function.is_cpp and name in function.known("takes-element"):
-            yield from self.moved(tracked, receiver, target, element_taken(places, function, one))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.objects import Constant, Container, Elements, Instance, LibraryObject
+from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
+from streamlint.ordering.given_places import leads_inside, static_local
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
@@ -181,21 +182,25 @@ class Places:
         opcode = one[0]
         if opcode == op.UNPACK:
             return self._unpacked(function, one)
-        if opcode in (op.CALL, op.INVOKE) and function.is_cpp and (only := self._only(function, one)) is not None:
-            return only
-        if opcode == op.INVOKE and function.is_cpp and (inside := self._inside(function, one)) is not None:
-            return inside
-        if opcode in _METHODS and function.is_cpp and (given := self._given_back(function, one)) is not None:
-            return given.behind(function.text(one[4])) if opcode == op.ATTR else given
+        if function.is_cpp and opcode in _METHODS and (led := self._of_cpp(function, one)) is not None:
+            return led
         if opcode == op.DEREF:
-            held = self.of(function, one[3])
-            return held if self.facts.brace_lists.is_holder(function, one[3]) else held.behind(POINTEE)
+            return self.of(function, one[3]).behind(POINTEE)
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _of_cpp(self, function: Function, one: Instruction) -> Place | None:
+        """C++: the object that a call gives a reference to, that an operator of a class leads to, or that an `std::optional` holds."""
+        if one[0] in (op.CALL, op.INVOKE) and (led := self._led_to(function, one)) is not None:
+            return led
+        if (given := self._given_back(function, one)) is not None:
+            return given.behind(function.text(one[4])) if one[0] == op.ATTR else given
+        is_held = one[0] == op.DEREF and self.facts.brace_lists.is_holder(function, one[3])
+        return self.of(function, one[3]) if is_held else None
 
     def _same(self, function: Function, one: Instruction) -> int | None:
         """The register whose value an instruction gives another name."""
@@ -238,22 +243,11 @@ class Places:
         is_dict = any(isinstance(value, Container) and value.kind == "dict" for value in held)
         return self.of(function, one[3]).behind(self.element(function, one[6])) if is_dict else None
 
-    def _only(self, function: Function, one: Instruction) -> Place | None:
-        """C++: the static variable of a function that the call gives a reference to: one that is none would be gone by then."""
-        entered = list(self.facts.callee_functions(function, one))
-        callee = entered[0] if len(entered) == 1 else None
-        kind, ends = (callee.code.returns, callee.by_opcode[op.RETURN]) if callee is not None else (None, [])
-        if callee is None or not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
-            return None
-        made = callee.definitions[uncast(callee, ends[0][2])]
-        is_own = made is not None and made[0] in (op.DECLARE, op.CONSTRUCT)
-        return Place(("global", -1, f"{callee.unit.number} {callee.code.number}")) if is_own else None
-
-    def _inside(self, function: Function, one: Instruction) -> Place | None:
-        """C++: the element to which an iterator or a pointer leads that a method of a container gives; None of other methods."""
-        if not function.invokes(one, "leads-inside"):
-            return None
-        if not any(isinstance(value, Elements) for value in self.facts.values(function, one[3]).values):
+    def _led_to(self, function: Function, one: Instruction) -> Place | None:
+        """C++: where a call leads: to the one object that a function keeps, or to an element of a container."""
+        if (name := static_local(self.facts, function, one)) is not None:
+            return Place(("global", -1, name))
+        if one[0] != op.INVOKE or not leads_inside(self.facts, function, one):
             return None
         key = self.element(function, one[6]) if len(one) > 6 else ANY
         return self._pointee(function, self.of(function, one[3])).behind(key, ADDRESS)

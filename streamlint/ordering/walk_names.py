@@ -69,12 +69,10 @@ class WalkNames:
             found.update(self._of_object(function, one, callee, found))
         for sources, target in self._enclosed(function, call, callee):
             found.update(list(self.flow.moved(state.tracked, sources, target)))
-        shared = [held for held in found if held.place.root[0] == "global"] if function.is_cpp else []
-        if not own and not shared:
+        found.update(self._by_global_names(function, one, callee, found))
+        if not own:
             return frozenset(found)
         passed = self._ways_down(function, one, callee)
-        for held in shared:  # an argument may be known by that name alone
-            found.update(moved for sources, target in passed.get(held.place.root, ()) for moved in self.flow.moved([held], sources, target))
         keys, constants = self.keys(function, call, callee, is_down=True), self.constants(function, call, callee)
         for held in own:
             ways = passed.get(held.place.root, ())
@@ -86,6 +84,13 @@ class WalkNames:
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
+
+    def _by_global_names(self, function: Function, one: Instruction, callee: Function, held: Iterable[Tracked]) -> list[Tracked]:
+        """C++: what is known by a global name alone, by the names of what a call gives."""
+        shared = [each for each in held if each.place.root[0] == "global"] if function.is_cpp else []
+        passed = self._ways_down(function, one, callee) if shared else {}
+        ways = ((each, way) for each in shared for way in passed.get(each.place.root, ()))
+        return [moved for each, (sources, target) in ways for moved in self.flow.moved([each], sources, target)]
 
     def _of_object(self, function: Function, one: Instruction, callee: Function, held: Iterable[Tracked]) -> list[Tracked]:
         """C++: what the object has of the method around a lambda, by the names of a method that the lambda calls on the object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import behind
@@ -11,7 +12,6 @@ from streamlint.facts.objects import Instance
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.facts.cpp_scopes import last_part
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.actions import Action, Viewed, Written
 
