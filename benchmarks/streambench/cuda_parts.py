@@ -61,13 +61,13 @@ def spread(build: Build, carriers: Mapping[str, str]) -> str:
 
 
 def placed(build: Build, before: Sequence[str], expression: str) -> None:
-    """Let the entry function prepare something, and then call what does the second part."""
-    build.place([*plain(*before), *build.calls(expression)])
+    """Let the entry function prepare something, through which the values go, and then call what does the second part."""
+    build.place([*linked(*before), *build.calls(expression)])
 
 
 def inline(build: Build, before: Sequence[str], own: Mapping[str, str]) -> None:
     """Let the entry function prepare carriers, and then do the second part itself with what they hold."""
-    build.place([*plain(*before), *renamed(build.plain_second, own)])
+    build.place([*linked(*before), *renamed(build.plain_second, own)])
 
 
 def later(build: Build, expression: str) -> tuple[list[Line], str]:
