@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
 from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
 from streamlint.facts.program import Unit
@@ -291,6 +291,15 @@ class Places:
         if path and isinstance(path[-1], Element) and element_given(method) is not None:
             path = path[:-1]
         return None if any(isinstance(key, Element) for key in path) else path
+
+    def converted(self, function: Function, register: int, callee: Function, index: int) -> Place | None:
+        """C++: the member that an object is converted to for a parameter which is no object of a class."""
+        kind = callee.code.parameters[index].type if function.is_cpp and index < len(callee.code.parameters) else None
+        if kind is None or isinstance(self.facts.named_type(callee, kind)[1], ClassInfo):
+            return None
+        methods = {method for value in self.facts.values(function, register).values for method in self.facts.conversions(value)}
+        path = self._returned(methods.pop()) if len(methods) == 1 else None
+        return None if path is None else self._pointee(function, self.of(function, register)).behind(*path)
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""

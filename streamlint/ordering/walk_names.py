@@ -166,7 +166,10 @@ class WalkNames:
         register = operand_of(function, one, callee, index)
         if register is None:
             return spread_to(self.places, function, one, callee, index)
-        return self.places.names(function, register) if register is not None and register >= 0 else ()
+        if register is None or register < 0:
+            return ()
+        converted = self.places.converted(function, register, callee, index)
+        return (*(() if converted is None else (converted,)), *self.places.names(function, register))
 
     def _of_implicit(self, function: Function, one: Instruction, index: int) -> tuple[Place, ...]:
         """Where an instruction that is no call has what it gives for a parameter."""
