@@ -67,10 +67,32 @@ class CppLibrary(CppCalls):
             self.solver.when(arguments.positional[0], lambda value: self.solver.add(target, self.objects(PartialObject, value, rest)))
         elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
+        elif name in self.cpp_models.marked("calls-with-parts") and len(arguments.positional) == 2:
+            given = self._given_parts(arguments)
+            self.solver.when(arguments.positional[0], lambda value: self.call(value, given, target))
         elif name.startswith("elements::"):
             self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
         else:
+            if name in self.cpp_models.marked("calls-each") and len(arguments.positional) > 2:
+                each = self._given_element(arguments)
+                self.solver.when(arguments.positional[-1], lambda value: self._run_later(value, each))
             self._by_cpp_row(callee, arguments, target)
+
+    def _given_parts(self, arguments: Arguments) -> Arguments:
+        """The parts of a tuple as arguments."""
+        found = self._remaining.get(arguments)
+        if found is None:
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
+            found.starred = arguments.positional[1:]
+        return found
+
+    def _given_element(self, arguments: Arguments) -> Arguments:
+        """An element of what an iterator leads to as the only argument."""
+        found = self._remaining.get(arguments)
+        if found is None:
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
+            found.positional = [self.given_elements(arguments.positional[0])]
+        return found
 
     def _joined(self, before: Arguments, behind: Arguments) -> Arguments:
         site = before.site

@@ -64,6 +64,8 @@ class Handing:
     def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:
         if one[0] == op.INVOKE:
             is_start = function.text(one[4]) in EMPLACING and function.unit in self._naming_threads
+        elif len(one) == 7 and one[0] == op.CALL and function.dotted(one[3]) in self.facts.cpp_models.marked("calls-with-parts"):
+            return Called(one[5], list(_parts(function, one[6])))
         else:
             is_start = last_name(function, one) in self._starting_cpp
         return self._of_cpp(function, one) if is_start else self._of_bound(function, one)
@@ -239,6 +241,15 @@ def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None
         if kind == selector.keyword if kind is not None else number == selector.position:
             return register
     return None
+
+
+def _parts(function: Function, register: int) -> Iterator[tuple[object, int]]:
+    """C++: the parts of a tuple that a function makes; what is not made there is spread."""
+    made = function.definitions[uncast(function, register)] if register >= 0 else None
+    if made is not None and made[0] in (op.CALL, op.CONSTRUCT) and len(made) > 6:
+        yield from ((None, each) for each in made[5:])
+    else:
+        yield LIST, register
 
 
 def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]:
