@@ -27,7 +27,11 @@ from benchmarks.streambench.tracks import OWN, TRACKS, read
 
 def chosen(words: argparse.Namespace) -> list[Case]:
     """The cases that the command line asks for."""
-    found = [case for case in read(words.track, words.seed, words.mirrors) if words.only in f"{case.name} {case.hazard} {case.api}"]
+    found = [
+        case
+        for case in read(words.track, words.seed, words.mirrors, words.every_way)
+        if words.only in f"{case.name} {case.hazard} {case.api}"
+    ]
     if not found:
         raise BenchError(f"no case holds {words.only!r}")
     return found
@@ -126,6 +130,9 @@ def main(words: Sequence[str] | None = None) -> int:
     common.add_argument("--only", default="", metavar="TEXT", help="cases whose name, hazard or API holds the text")
     common.add_argument("--mirrors", type=Path, metavar="DIR", help="clones of repositories, for the track fixes")
     common.add_argument("--seed", type=int, default=SEED)
+    common.add_argument(
+        "--every-way", action="store_true", help="each template in all ways that suit it, not in a sample of the further ones"
+    )
     answering = argparse.ArgumentParser(add_help=False, parents=[common])
     answering.add_argument("--tool", choices=TOOLS, default="streamlint")
     answering.add_argument("--missed", action="store_true", help="name the cases that went wrong, in the JSON file as well")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.streambench import cuda_ways, python_ways
+from benchmarks.streambench import cuda_ways, more_ways, python_ways
 from benchmarks.streambench.pieces import Line, Names, Template, lines_of, read_templates
 
 RESULTS = Path(__file__).with_name("results")
@@ -20,6 +20,8 @@ DEEPEST = 8
 BAD, CLEAN = "bad", "clean"
 _SAMPLED = {"depth": 3, "files": 2}
 """How many of the depths 2 to 8 a template stands in, by way."""
+SAMPLE = 8
+"""In how many of the further ways a template stands, drawn by the seed."""
 _RETURNING = {"returned", "returned-elsewhere"}
 _CARRYING = {"dataclass", "container", "kwargs", "partial"}
 """Ways that carry values: of no use for a second part that takes none."""
@@ -55,11 +57,22 @@ class Case:
         return len(self.bad)
 
 
-def cases(seed: int = SEED, templates: Sequence[Template] | None = None) -> Iterator[Case]:
-    """The generated cases of a seed."""
+def cases(seed: int = SEED, templates: Sequence[Template] | None = None, every_way: bool = False) -> Iterator[Case]:
+    """The generated cases of a seed; ``every_way``: in all further ways, not in a sample of them."""
     for template in templates if templates is not None else read_templates():
         for way, depth in _ways(template, seed):
             yield build(template, way, depth, seed)
+        for way in further(template, None if every_way else seed):
+            yield build(template, way, 1, seed)
+
+
+def further(template: Template, seed: int | None) -> list[str]:
+    """The further ways that a template stands in: a sample that a seed draws, else all."""
+    fitting = [name for name, way in more_ways.of(template).items() if way.fits(template) and name not in template.without]
+    if seed is None or len(fitting) <= SAMPLE:
+        return fitting
+    drawn = random.Random(f"{seed} {template.name} further").sample(fitting, SAMPLE)
+    return [name for name in fitting if name in drawn]
 
 
 def _ways(template: Template, seed: int) -> Iterator[tuple[str, int]]:
@@ -97,7 +110,12 @@ def build(template: Template, way: str, depth: int = 1, seed: int = SEED, branch
     ways = python_ways if template.language == "python" else cuda_ways
     texts = (template.body, template.second, template.module, template.bottom, template.entry, *template.takes, *template.imports)
     names = Names(str(number), way == "misleading", "\n".join(texts))
-    lines = ways.apply(way, ways.Build(template, names, depth, branches))
+    program = ways.Build(template, names, depth, branches)
+    if further_way := more_ways.of(template).get(way):
+        further_way.act(program)
+        lines = ways.files_of(program)
+    else:
+        lines = ways.apply(way, program)
     lines |= {path: lines_of(text) for path, text in template.files.items()}
     name = f"{template.name}-{way}" + (f"-{depth}" if way in _SAMPLED else "") + (f"-{branches}" if way == "branches" else "")
     bad = {path: [line for line in found if line.only != "good"] for path, found in lines.items()}

@@ -327,7 +327,8 @@ def files_of(build: Build) -> dict[str, list[Line]]:
     main = f"program{template.suffix or '.cu'}"
     found = {main: _headed([*template.imports, *common, *build.imports], [*above, *build.above, *entry, *bottom])}
     for path, (includes, lines) in build.others.items():
-        found[path] = [Line("#pragma once"), *_headed([*includes, *common], lines)]
+        once = [] if path.endswith(".cu") else [Line("#pragma once")]
+        found[path] = [*once, *_headed([*includes, *common], lines)]
     if shared:
         found[COMMON] = [Line("#pragma once"), *_headed(template.imports, module)]
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,41 @@ class Template:
     def nested(self) -> bool:
         """Whether the second part stands within a block of the body."""
         return any(line.strip() == SLOT and line != SLOT for line in self.body.split("\n"))
+
+    @property
+    def drops(self) -> bool:
+        """Whether the hazard is that the entry function drops what the second part was given."""
+        return self.hazard == "SL007" and not re.search(r"^\s*del ", self.second, re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which the two parts of a template stand in a program.
+
+    ``carries``: what the second part takes goes through a mechanism of the way; ``keeps``: that holds on to it afterwards;
+    ``flat``: the first part is moved, so that the second one must not stand in a block; ``threads``: a part runs in another thread;
+    ``closes``: the second part reads its values from the function around it; ``apis``: the libraries that have the mechanism, all if empty.
+    """
+
+    act: Callable[[Any], None]
+    carries: bool = False
+    keeps: bool = False
+    flat: bool = False
+    threads: bool = False
+    closes: bool = False
+    apis: frozenset[str] = frozenset()
+
+    def fits(self, template: Template) -> bool:
+        """Whether the program says what the template says. Much of Python cannot be compiled: there the second part runs as it stands."""
+        if template.only_ways or "torch.compile" in template.body or (self.apis and template.api not in self.apis):
+            return False
+        if self.flat and (template.nested or not template.takes):
+            return False
+        if (self.threads and "thread" in template.without) or (self.keeps and template.drops):
+            return False
+        if self.closes and template.gives in template.takes:
+            return False
+        return bool(template.takes) or not self.carries
 
 
 _LISTS, _SETS = {"takes", "imports"}, {"without", "only_ways"}

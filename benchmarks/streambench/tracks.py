@@ -16,12 +16,12 @@ OWN = ("micro", *WRITTEN)
 TRACKS = (*OWN, "fixes")
 
 
-def read(tracks: Sequence[str] = OWN, seed: int = SEED, mirrors: Path | None = None) -> list[Case]:
-    """The cases of some tracks. Real fixes want a folder of clones: of those that are not there, nothing is said."""
+def read(tracks: Sequence[str] = OWN, seed: int = SEED, mirrors: Path | None = None, every_way: bool = False) -> list[Case]:
+    """The cases of some tracks; ``every_way``: no sample of the generated ones. Real fixes want a folder of clones: of those that are not there, nothing is said."""
     found: list[Case] = []
     for track in tracks:
         if track == "micro":
-            found += cases(seed)
+            found += cases(seed, every_way=every_way)
         elif track == "fixes":
             if mirrors is None:
                 raise BenchError("the track fixes wants clones of the repositories: --mirrors DIR")

@@ -66,12 +66,20 @@ class BraceLists:
         typed = self._made_inside(function, one)
         return last_part(str(typed.kind[0])) if typed is not None and not typed.kind[2] else ""
 
+    def is_holder(self, function: Function, register: int) -> bool:
+        """Whether a register is declared to hold what stands for the one object that it holds, as `std::optional` does."""
+        typed = self._type(function, register) if function.is_cpp else None
+        kind = self.facts.named_type(typed.scope, typed.kind)[0] if typed is not None else None
+        return kind is not None and not kind[2] and kind[0] in self.facts.cpp_models.marked("smart")
+
     def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
-        """The type of the element that a method makes of its arguments in its container."""
+        """The type of the element that a method makes of its arguments in its container; a map has a key and a value made."""
         if not function.is_cpp or one[0] != op.INVOKE or not function.text(one[4]).startswith(_EMPLACES):
             return None
         holder = self._type(function, one[3])
-        return self._element(holder) if holder is not None else None
+        if holder is None or self.facts.named_type(holder.scope, holder.kind)[0][0] in self.facts.cpp_models.marked("mapped"):
+            return None
+        return self._element(holder)
 
     def _record(self, typed: Typed | None) -> ClassInfo | None:
         meant = self._class(typed) if typed is not None and not typed.kind[2] and typed.kind[4] is None else None
@@ -234,7 +242,7 @@ class BraceLists:
     def _named(self, function: Function, name: str) -> Typed | None:
         """The type of a member that a method names."""
         owner = self.facts.member_of(function, name)
-        return self._field(owner, name) if owner is not None else None
+        return self._field(owner, last_part(name)) if owner is not None else None
 
     def _member(self, function: Function, register: int, name: str, depth: int = 0) -> Typed | None:
         holder = self._type(function, register, depth + 1)

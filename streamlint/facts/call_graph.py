@@ -290,6 +290,16 @@ class CallGraph:
             found.enter(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__")))
         for one in function.by_opcode[op.DESTROY]:
             found.enter(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",)))
+        for one in function.by_opcode[op.INIT]:
+            found.enter(Edge(one, callee) for callee in self.initialised(function, one))
+
+    def initialised(self, function: Function, one: Instruction) -> list[Function]:
+        """C++: the constructors that an initialiser runs: of a member, of a base, or another one of the class."""
+        if not function.is_cpp or not self.facts.made_by(function, one):
+            return []
+        self.facts.evaluate(self.facts.base(function), one)
+        self.facts.solver.solve()
+        return list(self.facts.enters(function, one))
 
     def _look_at(self, function: Function, one: Instruction, found: _Found) -> None:
         """What one instruction calls."""

@@ -86,16 +86,24 @@ class CppCallers(CppLibrary):
             if named or any(self._names_class(function, one, definition) for one in template):
                 yield one
         for one in function.by_opcode[op.INIT]:
-            base = function.text(one[3])
-            if last_part(base) == definition.ir.name:
+            name = function.text(one[3])
+            if last_part(name) == definition.ir.name or self._is_member(function, name, definition):
                 yield one
+
+    def _is_member(self, function: Function, name: str, definition: ClassInfo) -> bool:
+        """Whether an initialiser names a member that is an object of a class."""
+        owner = self.member_of(function, name)
+        kind = next((one.type for one in owner.ir.fields if one.name == name), None) if owner is not None else None
+        if owner is None or kind is None or kind[2] or kind[3] or kind[4] is not None:
+            return False
+        return self.named_type(owner.body, kind)[1] is definition
 
     def given_to_member(self, owner: ClassInfo, name: str) -> Iterator[tuple[Function, int]]:
         """The registers that functions store in a data member, and that objects without a constructor of their own are made with."""
         for unit in self.cpp.mentioning(name):
             for store in unit.cpp_stores.get(name, ()):
                 plain = store.receiver == op.NONE or store.instruction[0] == op.INIT
-                if self.member_of(store.function, name) is owner if plain else self._is_receiver(store, owner):
+                if self.member_of(store.function, self._spelled(store)) is owner if plain else self._is_receiver(store, owner):
                     yield store.function, store.value
         fields = [one.name for one in owner.ir.fields]
         for function, one in self.construction_places(owner) if "__init__" not in owner.methods else ():
@@ -240,6 +248,8 @@ class CppCallers(CppLibrary):
             tracker.follow(frame.function, one[2])
             for given in self.arguments(frame, one).positional if one[0] in (op.CONSTRUCT, op.NEW) else ():
                 self._given_to(given, node)
+            for given in self._map_values(frame, one):
+                self.solver.edge(given, node)
         elif kind == "field":
             tracker.attribute(value.home[2], owner.unit)
         elif kind in ("outside", "unknown"):
@@ -269,6 +279,15 @@ class CppCallers(CppLibrary):
         if iterator is not None and iterator[0] == op.ITER:
             cell = self.cell(frame, *function.unit.ir.constants[use[2]])
             self.solver.when(self.register(frame, iterator[3]), lambda held: self.solver.edge(cell, node) if held is value else None)
+
+    def _map_values(self, frame: Frame, one: Instruction) -> Iterator[Node]:
+        """The values of a map that is made of a list of pairs in braces."""
+        lists = one[4:5] if one[0] == op.CAST else one[5:] if one[0] == op.CONSTRUCT else ()
+        listed = (frame.function.definitions[each] for each in lists if each >= 0)
+        for each in (pair for pairs in listed if pairs is not None and pairs[0] == op.BUILD for pair in pairs[4:]):
+            pair = frame.function.definitions[each]
+            if pair is not None and pair[0] == op.BUILD and len(pair) == 6:
+                yield self.register(frame, pair[5])
 
     def _given_to(self, source: Node, node: Node) -> None:
         """The initial elements: a list's, another container's, or the value of each; a number is how many there are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeGuard
 
 from streamlint.facts.cpp_names import CppNames
@@ -81,7 +82,23 @@ class CppCalls(CppNames):
                 rest = self.rest_of(arguments)
                 self.each_instance(arguments.positional[0], lambda held: self.enter(called, held, rest, target))
         elif self.accepts(function, arguments):
-            super().enter(called, receiver, arguments, target)
+            enter = super().enter
+            self._where_fitting(function, arguments, lambda: enter(called, receiver, arguments, target))
+
+    def _where_fitting(self, function: Function, arguments: Arguments, action: Callable[[], None]) -> None:
+        """Run an action for a function, once for one of several call operators of a class: an object tells which of them it is for."""
+        owner, kind = function.owner, function.code.parameters[1].type if len(function.code.parameters) > 1 else None
+        several = owner is not None and function.code.name == "operator()" and len(owner.methods.get("operator()", ())) > 1
+        wanted = self.named_type(function, kind)[1] if several and kind is not None and arguments.positional else None
+        if not isinstance(wanted, ClassInfo):
+            action()
+            return
+
+        def arrived(value: Object) -> None:
+            if not isinstance(value, Instance) or self.hierarchy.derives(value.definition, wanted):
+                action()
+
+        self.each_pointed(arguments.positional[0], arrived)
 
     def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
         if self.accepts(called.function, arguments):
@@ -166,7 +183,7 @@ class CppCalls(CppNames):
         """An object of a class is made."""
         value = self.objects(Instance, definition, True)
         self.solver.add(target, value, None, arguments.site)
-        methods = [method for method in definition.methods.get("__init__", ()) if self.accepts(method, arguments)]
+        methods = [method for method in self.constructors(definition, arguments) if self.accepts(method, arguments)]
         copying = [method for method in methods if len(arguments.positional) == 1 and self._copies(method, definition)]
         for method in methods:
             if method not in copying:
@@ -181,6 +198,14 @@ class CppCalls(CppNames):
 
             self.solver.when(arguments.positional[0], arrived)
         self.constructed(self.objects(ClassObject, definition), arguments)
+
+    def constructors(self, definition: ClassInfo, arguments: Arguments) -> list[Function]:
+        """What constructors an object of a class may be made by: also those that it takes over from a base (``using Base::Base``)."""
+        own = definition.methods.get("__init__", [])
+        if not arguments.positional or any(self.accepts(method, arguments) for method in own):
+            return own
+        bases = (base.methods.get("__init__", []) for base in self.hierarchy.order(definition)[1:])
+        return next((methods for methods in bases if any(self.accepts(method, arguments) for method in methods)), own)
 
     def _copies(self, method: Function, definition: ClassInfo) -> bool:
         """Whether a constructor takes an object of its class: it copies or moves it."""

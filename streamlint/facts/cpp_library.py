@@ -10,6 +10,7 @@ from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo
+from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
@@ -66,10 +67,32 @@ class CppLibrary(CppCalls):
             self.solver.when(arguments.positional[0], lambda value: self.solver.add(target, self.objects(PartialObject, value, rest)))
         elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
+        elif name in self.cpp_models.marked("calls-with-parts") and len(arguments.positional) == 2:
+            given = self._given_parts(arguments)
+            self.solver.when(arguments.positional[0], lambda value: self.call(value, given, target))
         elif name.startswith("elements::"):
             self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
         else:
+            if name in self.cpp_models.marked("calls-each") and len(arguments.positional) > 2:
+                each = self._given_element(arguments)
+                self.solver.when(arguments.positional[-1], lambda value: self._run_later(value, each))
             self._by_cpp_row(callee, arguments, target)
+
+    def _given_parts(self, arguments: Arguments) -> Arguments:
+        """The parts of a tuple as arguments."""
+        found = self._remaining.get(arguments)
+        if found is None:
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
+            found.starred = arguments.positional[1:]
+        return found
+
+    def _given_element(self, arguments: Arguments) -> Arguments:
+        """An element of what an iterator leads to as the only argument."""
+        found = self._remaining.get(arguments)
+        if found is None:
+            found = self._remaining[arguments] = Arguments(arguments.frame, arguments.site)
+            found.positional = [self.given_elements(arguments.positional[0])]
+        return found
 
     def _joined(self, before: Arguments, behind: Arguments) -> Arguments:
         site = before.site
@@ -329,7 +352,7 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-            if name in _CONSTRUCTS and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+            if name in EMPLACING and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
                 self._constructed_in(value, target)
 
     def _constructed_in(self, value: Elements, target: Node) -> None:
@@ -372,8 +395,6 @@ def _is_handle(value: Object) -> bool:
     return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
-_CONSTRUCTS = frozenset({"emplace_back", "emplace_front", "emplace"})
-"""Methods of containers that make an element of their arguments."""
 _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,

@@ -43,7 +43,7 @@ class CppNames(CppPlaces):
         function = frame.function
         owner = self.member_of(function, name)
         if owner is not None:
-            self.solver.edge(self.field(owner, name), node)
+            self.solver.edge(self.field(owner, name.rpartition("::")[2]), node)
             return
         if self._own_method(frame, name, node):
             return
@@ -72,10 +72,7 @@ class CppNames(CppPlaces):
         function = frame.function
         head, separator, last = name.rpartition("::")
         owner = self.cpp.class_named(function.unit, scope_of(function), head) if separator else None
-        found = self.field_of(owner, last) if owner is not None else None
-        if found is not None:
-            self.solver.edge(self.field(found[0], last), node)
-        elif owner is not None and (method := self.hierarchy.lookup(owner, last)) is not None:
+        if owner is not None and (method := self.hierarchy.lookup(owner, last)) is not None:
             for one in method[1]:
                 self.solver.add(node, self.function_object(one, None))
         else:
@@ -166,7 +163,7 @@ class CppNames(CppPlaces):
         found = self._found(function, name, read)
         variable = next((one for one in found if isinstance(one, Variable)), None)
         if owner is not None:
-            self.address(self.field(owner, name), node)
+            self.address(self.field(owner, name.rpartition("::")[2]), node)
         elif variable is not None:
             self.address(self.variable(variable), node)
         elif found:
@@ -215,7 +212,16 @@ class CppNames(CppPlaces):
             if not methods and (own := self.field_of(definition, name)) is not None:
                 self.solver.edge(self.field(own[0], name), target)
         if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target, site):
-            self.unknown(target, "external")
+            holder = self._holder_with(name)
+            if holder is None:
+                self.unknown(target, "external")
+            else:
+                self.solver.add(target, self.objects(CppName, f"{holder}::{name}", value))
+
+    def _holder_with(self, name: str) -> str | None:
+        """What holds an object and stands for it, as `std::optional` does, and has a method that the class of the object has not."""
+        holders = sorted(self.cpp_models.marked("smart"))
+        return next((holder for holder in holders if self.cpp_models.call(f"{holder}::{name}") is not None), None)
 
     def _behind_arrow(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
         """A member of what the `operator->` of a class gives; false if the class has none."""

@@ -121,12 +121,33 @@ class CppPlaces(CppTypes):
         return None
 
     def member_of(self, function: Function, name: str) -> ClassInfo | None:
-        """The class whose data member a plain name in a method means."""
-        owner = function.method.owner if function.method is not None else None
-        if owner is None or "::" in name:
-            return None
-        found = self.field_of(owner, name)
+        """The class whose data member a name means: a plain one in a method, or one behind the class's own (``C::x``)."""
+        head, is_qualified, last = name.rpartition("::")
+        if is_qualified:
+            owner = self.cpp.class_named(function.unit, scope_of(function), head)
+        else:
+            owner = function.method.owner if function.method is not None else None
+        found = self.field_of(owner, last) if owner is not None else None
         return found[0] if found is not None else None
+
+    def is_static(self, owner: ClassInfo, name: str) -> bool:
+        """Whether a data member is one for all objects."""
+        return any(one.static for one in owner.ir.fields if one.name == name)
+
+    def member_at(self, definition: ClassInfo, index: int) -> str | None:
+        """The data member that a structured binding takes out of an object by its number."""
+        names = [one.name for one in definition.ir.fields if not one.static]
+        return names[index] if 0 <= index < len(names) else None
+
+    def member_taken(self, function: Function, one: Instruction) -> str | None:
+        """The data member that a statement takes out of what may be an object of one class alone (``auto [a, b] = o``)."""
+        found: set[str | None] = set()
+        self.each_pointed(self.values(function, one[3]), lambda value: found.add(self._name_at(value, one[4])))
+        self.solver.solve()
+        return found.pop() if len(found) == 1 else None
+
+    def _name_at(self, value: Object, index: int) -> str | None:
+        return self.member_at(value.definition, index) if isinstance(value, Instance) and value.definition.unit.is_cpp else None
 
     def field(self, owner: ClassInfo, name: str) -> Node:
         """A data member of all objects of the class that declares it."""
@@ -185,7 +206,7 @@ class CppPlaces(CppTypes):
         source = self.register(self.base(store.function), store.value)
         site = Site(store.function, store.instruction)
         if store.receiver == op.NONE or store.instruction[0] == op.INIT:
-            if self.member_of(store.function, name) is owner and not self._is_constructed(owner, name, store):
+            if self.member_of(store.function, self._spelled(store)) is owner and not self._is_constructed(owner, name, store):
                 self.solver.edge(source, node, site)
             return
         receiver = self.register(self.base(store.function), store.receiver)
@@ -270,11 +291,15 @@ class CppPlaces(CppTypes):
         elif isinstance(value, Address):
             if target.first("element", value, key):
                 self.solver.when(value.place, lambda held: self._element_at(held, key, target, site))
+        elif isinstance(value, Instance) and isinstance(key, int) and (name := self._name_at(value, key)) is not None:
+            found = self.field_of(value.definition, name)
+            if found is not None:
+                self.solver.edge(self.field(found[0], name), target)
         else:
             super().element(value, key, target, site)
 
     def _element_at(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
-        if isinstance(value, (Elements, Container, Group)):
+        if isinstance(value, (Elements, Container, Group)) or (isinstance(value, Instance) and isinstance(key, int)):
             self.element(value, key, target, site)
         else:
             self.solver.add(target, value)

@@ -25,6 +25,19 @@ _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
 """Types of pointers to functions of the driver: ``cudaTypedefs.h`` of CUDA 12 names them after the function and its version."""
 
 
+_OTHERS = frozenset({"operator bool", "operator new", "operator delete", "operator co_await"})
+
+
+def _is_handle(value: Object) -> bool:
+    """Whether an object is a stream or an event, and no data."""
+    return isinstance(value, LibraryObject) and value.kind in ("stream", "event")
+
+
+def _is_conversion(name: str) -> bool:
+    """Whether a method's name is that of a conversion to what may hold memory, a stream or an event."""
+    return name.startswith("operator ") and name not in _OTHERS
+
+
 class CppTypes(Language):
     """Objects by their C++ types."""
 
@@ -183,18 +196,36 @@ class CppTypes(Language):
             return
         declared = kind
         stream = self.is_stream(function, kind)
+        resolved, meant = self.named_type(function, kind)
+        is_class, is_data = isinstance(meant, ClassInfo), resolved[2] > 0 and resolved[0] in PLAIN and resolved[0] != "void"
 
         def arrived(value: Object) -> None:
+            methods = self.conversions(value) if not is_class else []
+            for method in methods:
+                self.solver.when(self.result(self.base(method)), arrived)
+            if methods or (is_data and _is_handle(value)) or (stream and isinstance(value, Memory) and value.space == "device"):
+                return  # a class template holds values of all types at one place
             if stream and (isinstance(value, Constant) or self.word_of(value) == "blocking"):
-                self.solver.add(node, self.null_stream(), source, source.values[value].site or source.site)
+                self.solver.add(node, self.null_stream(), source, source.site if value not in source.values else source.values[value].site or source.site)
             elif not stream or value is not self.scalar:
-                self.solver.add(node, value, source)
+                self.solver.add(node, value, source if value in source.values else None, source.site)
             if isinstance(value, Unknown):
                 known = self.object_of(function, declared, ("unknown", function), False)
                 if isinstance(known, (Instance, LibraryObject, Memory, DeviceValue)):
                     self.solver.add(node, known, None, source.site)
 
         self.solver.when(source, arrived)
+
+    def conversions(self, value: Object) -> list[Function]:
+        """The methods that make something else of an object where that is wanted (``operator T``)."""
+        if not self._converts or not isinstance(value, Instance) or not value.definition.unit.is_cpp:
+            return []
+        return [each for name, methods in value.definition.methods.items() if _is_conversion(name) for each in methods]
+
+    @cached_property
+    def _converts(self) -> bool:
+        """Whether a class of the program has a conversion."""
+        return any(_is_conversion(name) for unit in self.program.mentioning("operator") for name in unit.methods)
 
     def null_stream(self) -> Object:
         """The stream 0."""

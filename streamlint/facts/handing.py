@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from streamlint.facts.program import Unit
 
 _DEEPEST = 4
+EMPLACING = frozenset({"emplace_back", "emplace_front", "emplace"})
+"""C++: methods of containers that run the constructor of an element."""
 
 
 class Called(NamedTuple):
@@ -42,10 +44,10 @@ class Handing:
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
         library hands on. As far as the function shows them; None of any other call."""
-        if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
+        if one[0] not in ((op.CALL, op.CONSTRUCT, op.INVOKE) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
         if function.is_cpp:
-            return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else self._of_bound(function, one)
+            return self._given_in_cpp(function, one)
         if last_name(function, one) in self._starting:
             key = (function, one)
             if key not in self._threads:
@@ -58,6 +60,15 @@ class Handing:
             given = list(_given(function, one))
             return Called(given[0][1], [(None, one[3])]) if given else None
         return self.prepared(function, one)
+
+    def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:
+        if one[0] == op.INVOKE:
+            is_start = function.text(one[4]) in EMPLACING and function.unit in self._naming_threads
+        elif len(one) == 7 and one[0] == op.CALL and function.dotted(one[3]) in self.facts.cpp_models.marked("calls-with-parts"):
+            return Called(one[5], list(_parts(function, one[6])))
+        else:
+            is_start = last_name(function, one) in self._starting_cpp
+        return self._of_cpp(function, one) if is_start else self._of_bound(function, one)
 
     def prepared(self, function: Function, one: Instruction) -> Called | None:
         """What a call of a partial object calls; None of any other call."""
@@ -141,7 +152,7 @@ class Handing:
 
     @cached_property
     def _starting_cpp(self) -> frozenset[str]:
-        return frozenset(self.facts.cpp_models.with_effect("thread"))
+        return frozenset(name for effect in ("call", "thread") for name in self.facts.cpp_models.with_effect(effect))
 
     def _starts(self, function: Function, one: Instruction) -> bool:
         """Whether a call starts a thread that was made before."""
@@ -149,15 +160,21 @@ class Handing:
 
     def _of_cpp(self, function: Function, one: Instruction) -> Called | None:
         """C++: what a thread runs that a constructor or a function starts, with its arguments; the object of a method is the first."""
-        given: list[tuple[object, int]] = [(None, each) for each in one[5:]]
+        given: list[tuple[object, int]] = [(None, each) for each in one[6 if one[0] == op.INVOKE else 5 :]]
         for row in self.facts.rows(function, one):
             selector = row.get("function")
             callee = _selected(given, selector) if isinstance(selector, Selector) else None
             places = row.get("arguments")
             is_all = any(isinstance(each, Selector) and each.kind == "all" for each in (places if isinstance(places, tuple) else (places,)))
-            if callee is not None and is_all:
+            if callee is not None and (is_all or row.effect == "call"):
                 return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
         return None
+
+    @cached_property
+    def _naming_threads(self) -> frozenset[Unit]:
+        """The files that name a class of threads, whose objects a container may make."""
+        names = self.facts.cpp_models.with_effect("thread")
+        return frozenset(unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp)
 
     @cached_property
     def _binding_cpp(self) -> frozenset[Unit]:
@@ -224,6 +241,15 @@ def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None
         if kind == selector.keyword if kind is not None else number == selector.position:
             return register
     return None
+
+
+def _parts(function: Function, register: int) -> Iterator[tuple[object, int]]:
+    """C++: the parts of a tuple that a function makes; what is not made there is spread."""
+    made = function.definitions[uncast(function, register)] if register >= 0 else None
+    if made is not None and made[0] in (op.CALL, op.CONSTRUCT) and len(made) > 6:
+        yield from ((None, each) for each in made[5:])
+    else:
+        yield LIST, register
 
 
 def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]:

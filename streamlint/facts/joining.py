@@ -7,6 +7,7 @@ from functools import cached_property
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import COPIES, last_name
 from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from streamlint.facts.call_graph import CallGraph, LibraryCall
 
 _ENDS = ("join", "result")
+_TAKING = {op.NEXT: 3, op.ITER: 3, op.ITEM: 3, op.REBIND: 5}
+_PUTTING = frozenset({"push_back", "push_front", "push"})
 
 
 Ended = tuple[Instruction, int]
@@ -83,7 +86,7 @@ class Joining:
                 if row.effect == "start" and row.get("kind") != "process":
                     yield one, (one[3],)
                 elif row.effect == "thread" and row.get("style") not in ("object", "each") and self._is_of_threads(function, one, row):
-                    yield one, (one[2], one[3]) if one[0] == op.INVOKE else (one[2],)
+                    yield one, (one[2], one[3]) if one[0] == op.INVOKE else (one[2], *_containers(function, one[2]))
 
     def _ends(self, function: Function) -> Iterator[Ended]:
         """The instructions that wait for threads, each with the register of what it waits for."""
@@ -120,7 +123,7 @@ class Joining:
         """Whether an end is that of one of some threads, of its result, or of its pool."""
         mine = {_behind(function, register) for register in started}
         its = _behind(function, ended)
-        if its in mine:
+        if its in mine or (function.is_cpp and _taken_from(function, its) in mine):
             return True
         name = _path(function, its)
         if name and any(_path(function, each) == name for each in mine):
@@ -174,6 +177,7 @@ class Joining:
     def _named(self, function: Function, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[Instruction]:
         """The calls of a function by whose name one of some functions may be called."""
         wanted = names[function.is_cpp]
+        wanted = wanted | EMPLACING if function.is_cpp and names is self._starting else wanted
         for opcode in (op.INVOKE, op.CALL, op.CONSTRUCT):
             yield from (one for one in function.by_opcode[opcode] if last_name(function, one) in wanted)
 
@@ -195,6 +199,25 @@ def _behind(function: Function, register: int) -> int:
             register = stored[0]
         else:
             break
+    return register
+
+
+def _containers(function: Function, register: int) -> Iterator[int]:
+    """C++: the containers that a thread is put into."""
+    for use in function.uses[register] if function.is_cpp else ():
+        if use[0] == op.CALL and len(use) == 6:  # `std::move(worker)`
+            yield from _containers(function, use[2])
+        elif use[0] == op.INVOKE and function.text(use[4]) in _PUTTING and register in use[6:]:
+            yield _behind(function, use[3])
+
+
+def _taken_from(function: Function, register: int) -> int:
+    """C++: the container that an element was taken from, by a loop or an index."""
+    for _ in range(len(_TAKING) * 2):
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in _TAKING:
+            break
+        register = _behind(function, one[_TAKING[one[0]]])
     return register
 
 

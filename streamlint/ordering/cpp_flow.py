@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Elements
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import spelled
 from streamlint.ordering.places import ANY, Element, Place, Places
 
 PAIR = ("first", "second")
+_GET = "std::get"
 _VALUE = Element(1)
 Part = tuple[int, tuple[Element, ...], Place]
 """A register, the keys behind it, and where what is there stands then."""
@@ -24,14 +27,39 @@ def put_together(places: Places, function: Function, one: Instruction, target: P
     if one[0] == op.BUILD:
         yield from _listed(places, function, one, target)
         return
-    models, given = places.facts.cpp_models, one[5:]
+    given = one[5:]
     name = str(function.unit.ir.constants[one[3]][0]) if one[0] == op.CONSTRUCT else function.dotted(one[3])
+    if name == _GET and given:
+        yield given[0], (_number(function, one),), target
+    else:
+        yield from _kept(places, function, one, name, target)
+
+
+def _kept(places: Places, function: Function, one: Instruction, name: str, target: Place) -> Iterator[Part]:
+    """What a function or a constructor of a name keeps of its arguments, and where."""
+    models, given = places.facts.cpp_models, one[5:]
     if name in models.marked("groups"):
         yield from _paired(given, target)
+    elif one[0] == op.CONSTRUCT and name in models.marked("sequence"):
+        yield from ((register, (), target.behind(ANY)) for register in given)
     elif name in models.marked("makes-held"):
         yield from ((register, (), target.behind(field)) for field, register in zip(places.members(function, one), given, strict=False))
     if len(given) == 1 and name in _holding(places):
         yield given[0], (), target
+
+
+def _number(function: Function, one: Instruction) -> Element:
+    """The element that ``std::get<1>(parts)`` takes."""
+    template = function.code.templates.get(one[1])
+    number = spelled(template[0]) if template else ""
+    return Element(int(number)) if number.isdecimal() else ANY
+
+
+def element_taken(places: Places, function: Function, one: Instruction) -> tuple[Element, ...]:
+    """The keys that lead from a container to the element that a method gives; what holds one object alone stands for that."""
+    if not any(isinstance(value, Elements) for value in places.facts.values(function, one[3]).values):
+        return ()
+    return (places.element(function, one[6]) if len(one) > 6 else ANY,)
 
 
 def _holding(places: Places) -> frozenset[str]:

@@ -11,8 +11,8 @@ from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.cpp_flow import PAIR, put_together
-from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.cpp_flow import PAIR, element_taken, put_together
+from streamlint.ordering.places import ADDRESS, ANY, NEWEST, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
 from streamlint.waits.operands import argument_registers
@@ -32,8 +32,11 @@ REPLACED = "replaced"
 EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
-_READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
+_READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _MAKING = frozenset({op.BUILD, op.DICT, op.CONSTRUCT, op.NEW})
+_STEPPING = frozenset({op.BINARY, op.INPLACE, op.UNARY})
+_STEPS = frozenset({"+", "-", "++", "--", "+=", "-="})
+"""C++: what leads from a pointer to an element, or an iterator, to one of another element: which one, nothing says."""
 _PUTS_TOGETHER = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.BUILD})
 SAME_ELEMENTS = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
@@ -104,6 +107,9 @@ class Flow:
                 if rest is not None and (rest or held.kind != REPLACED):
                     yield held._replace(place=target.behind(*rest))
                     break
+                if source.path and source.path[-1] == ADDRESS and (places := _pointed(source, held.place, target)):
+                    yield from (held._replace(place=place) for place in places)
+                    break
 
     def _replaced(self, function: Function, target: Place, register: int, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         """That other things than the memory are put under one key of a container that has it under any."""
@@ -138,7 +144,7 @@ class Flow:
         elif opcode in _SAME:
             yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
         elif opcode in (op.NEXT, op.UNPACK):
-            key, behind = _taken(one)
+            key, behind = _taken(places, function, one)
             yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
         if opcode in (op.BINARY, op.INPLACE, op.BUILD):
             yield from self._concatenated(function, one, tracked, target)
@@ -146,13 +152,27 @@ class Flow:
     def _of_cpp(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """What the library of C++ puts together, and the value of an entry of a map, which stands for the entry."""
         places = self.places
-        if one[0] in _PUTS_TOGETHER:
+        if function.invokes(one, "takes-element") and not function.invokes(one, "takes", "ends"):
+            yield from self.moved(tracked, places.names(function, one[3]), target, element_taken(places, function, one))
+        elif one[0] in _PUTS_TOGETHER:
             for register, keys, stands in put_together(places, function, one, target):
                 yield from self.moved(tracked, places.names(function, register), stands, keys)
         elif (one[0] == op.ATTR and function.text(one[4]) == PAIR[1]) or (one[0] == op.UNPACK and one[4:6] == (1, 2)):
-            entry = places.names(function, one[3])
-            is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
-            yield from self.moved(tracked, () if is_pair else entry, target)
+            yield from self._of_entry(function, one, tracked, target)
+        elif one[0] == op.DEREF:  # the members of what a pointer leads to are known as behind the pointer
+            behind = self.moved(tracked, places.names(function, one[3]), target)
+            yield from (held for held in behind if isinstance(key := (*held.place.path, ANY)[0], str) and key != POINTEE)
+        elif one[0] in _STEPPING and function.text(one[3]) in _STEPS:
+            yield from self.moved((held for held in tracked if POINTEE in held.place.path), places.names(function, one[4]), target)
+
+    def _of_entry(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """The second part of a pair; the value of an entry of a map stands for the entry."""
+        places = self.places
+        entry = places.names(function, one[3])
+        is_pair = leads_to(tracked, (name.behind(part) for name in entry for part in PAIR), *{held.kind for held in tracked})
+        value = [name.behind(PAIR[1]) for name in entry] if one[0] == op.UNPACK else []
+        for each in dict.fromkeys((target, places.of(function, one[2]))):  # what is inside is known by both names
+            yield from self.moved(tracked, value if is_pair else entry, each)
 
     def _concatenated(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """Elements of lists that become those of another: ``[*a, *b]``, ``a + b``, ``a += b``. A sum of memory is other memory."""
@@ -170,7 +190,8 @@ class Flow:
     def _parts(self, function: Function, one: Instruction, target: Place) -> Iterator[tuple[int, Place]]:
         """The registers that a container or object is made of, each with its place in it."""
         if one[0] == op.BUILD:
-            yield from ((register, target.behind(Element(index))) for index, register in enumerate(one[4:]))
+            is_record = function.is_cpp and self.facts.brace_lists.record(function, one) is not None
+            yield from ((register, target.behind(Element(index))) for index, register in enumerate(one[4:]) if not is_record)
         elif one[0] == op.DICT:
             for key, value in zip(one[3::2], one[4::2], strict=False):
                 yield value, target.behind(self.places.element(function, key)) if key != op.NONE else target
@@ -312,14 +333,24 @@ def owned(function: Function, one: Instruction) -> int | None:
     return given[0] if name in function.unit.ir.aliases and len(given) == 1 else None
 
 
+def _pointed(source: Place, held: Place, target: Place) -> tuple[Place, ...]:
+    """C++: where what stands at a place, or behind it, is found by a pointer to the place: ``p->x`` is a member of what it leads to,
+    ``p[n].x`` one of an element of the container that the pointer leads into."""
+    rest = rest_behind(Place(source.root, source.path[:-1]), held)
+    if rest is None:
+        return ()
+    inside = (target.behind(ANY, *rest),) if len(source.path) > 1 and isinstance(source.path[-2], Element) else ()
+    return (target.behind(*rest) if rest and isinstance(rest[0], str) else target.behind(POINTEE, *rest), *inside)
+
+
 def _is_exactly(target: Place, held: Place) -> bool:
     """Whether what is at a place, or behind it, is replaced by an assignment to another."""
     return target.root == held.root and held.path[: len(target.path)] == target.path
 
 
-def _taken(one: Instruction) -> tuple[Element, tuple[Element, ...]]:
+def _taken(places: Places, function: Function, one: Instruction) -> tuple[Key, tuple[Element, ...]]:
     """The key of what an instruction takes out of a container, and what leads there behind it: the rest of a starred target is a list."""
     if one[0] != op.UNPACK:
         return ANY, ()
     is_counted = one[6] == op.NONE or one[4] < one[6]
-    return Element(one[4]) if is_counted else ANY, (ANY,) if one[4] == one[6] else ()
+    return places.part(function, one) if is_counted else ANY, (ANY,) if one[4] == one[6] else ()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import ANY, Place, Places, rest_behind
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.places import ANY, OWN, Place, Places, rest_behind
 from streamlint.transfer import carried
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -98,6 +100,34 @@ class KeptMembers:
             if rest is not None:
                 yield source.behind(*rest)
 
+    def given_on(self, function: Function, register: int, frame: Frame) -> tuple[Frame, int] | None:
+        """C++: who calls a method on a path, and what it has made the object of for the member that a register of the method holds,
+        if nothing else puts anything there."""
+        caller, call = frame.caller, frame.call
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        if caller is None or call is None or call[0] != op.INVOKE or one is None or one[0] != op.NAME:
+            return None
+        facts, name = self.transfer.facts, function.text(one[3])
+        owner = facts.member_of(function, name) if function.method is function else None
+        if owner is None or len(list(islice(facts.given_to_member(owner, name), 2))) != 1:
+            return None
+        base = self.places.of(caller.function, call[3])
+        made = caller.function.definitions[int(str(base.root[1]))] if base.root[0] == "register" and not base.path else None
+        if made is None or made[0] not in _MAKING:
+            return None
+        found = [given for target, given in self._registers(caller.function, made) if target == Place(("parameter", 0), (name,))]
+        return (caller, found[0]) if len(found) == 1 else None
+
+    def is_made_on(self, frame: Frame, register: int) -> bool:
+        """C++: whether a register holds a member of an object that a path has made: in a caller of its method, or of one around."""
+        place = self.places.of(frame.function, register)
+        while place.root == OWN.root and frame.function.method is frame.function and frame.caller is not None and frame.call is not None:
+            if frame.call[0] != op.INVOKE:
+                return False
+            frame, place = frame.caller, self.places.of(frame.caller.function, frame.call[3])
+        made = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        return made is not None and made[0] in (*_MAKING, op.DECLARE)
+
     def taken(self, method: Function, member: str) -> Iterator[int]:
         """The numbers of the parameters that a method puts into a member of its object."""
         for _, target, held in self._kept(method):
@@ -106,6 +136,10 @@ class KeptMembers:
 
     def _given(self, function: Function, one: Instruction) -> Iterator[tuple[Place, Place]]:
         """The members of an object that an instruction makes, each with the place of what its constructor was given for it."""
+        yield from ((target, self.places.of(function, register)) for target, register in self._registers(function, one))
+
+    def _registers(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
+        """The same with the registers of what it was given."""
         given = [register for _, register in argument_registers(function, one) if register >= 0]
         for maker in self._makers(function, one, len(given)):
             for _, target, held in self._kept(maker):
@@ -116,7 +150,7 @@ class KeptMembers:
                 if register is None and one[0] == op.CALL and function.is_cpp and index <= len(given):
                     register = given[index - 1]  # a function of the library that makes the object
                 if register is not None and register >= 0:
-                    yield target, self.places.of(function, register)
+                    yield target, register
 
     def _makers(self, function: Function, one: Instruction, count: int) -> list[Function]:
         """The constructor of the object that an instruction makes, if it is one alone."""

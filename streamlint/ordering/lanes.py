@@ -108,11 +108,13 @@ class Lanes:
         function, register = frame.function, behind_number(frame.function, stream.register)
         if self._is_computed(function, register):
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
-        holder, held = as_passed(self.transfer, frame, register)
+        holder, held = self._first_held(frame, register)
         if (lane := self._left_out(holder, held, stream.library, depth)) is not None:
             return lane
         values = self._held(holder.function, held, function.homes[one][0] if holder is frame and one in function.homes else NOBODY)
         values = _in_use(values, function.is_cpp)
+        if holder.function.is_cpp and self.members.is_made_on(holder, held):
+            values = [value for value in values if _is_known(value)] or values
         asked = self._asked_for(frame, register, values)
         if asked is not None:
             return self.of(*asked, depth)
@@ -129,6 +131,13 @@ class Lanes:
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         owner = self.owners.of(frame, register, own, made)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
+
+    def _first_held(self, frame: Frame, register: int) -> tuple[Frame, int]:
+        """Who on a path has a stream first: who passes it, or in C++ who makes the object with it that a method is called on."""
+        holder, held = as_passed(self.transfer, frame, register)
+        while (given := self.members.given_on(holder.function, held, holder)) is not None:
+            holder, held = as_passed(self.transfer, *given)
+        return holder, held
 
     def _left_out(self, holder: Frame, held: int, library: str, depth: int) -> Lane | None:
         """The lane that a parameter means by its default, where the call on the path leaves it out; None of a stream that is given."""
@@ -376,6 +385,11 @@ class Lanes:
             return True
         each_of = [each.place for each in tracked if each.kind == WAITER and WAITER in kinds and each.place.path[-1:] == (ANY,)]
         return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
+
+
+def _is_known(value: Object) -> bool:
+    """Whether a stream is one that the program makes: what others might give says nothing of an object that a path has made."""
+    return not (isinstance(value, LibraryObject) and value.kind == "stream" and value.site is None and not value.detail)
 
 
 def _may_be_made_as(held: set[Place], lane: Lane) -> bool:

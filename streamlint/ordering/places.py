@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
 from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
+from streamlint.ordering.given_places import leads_inside, static_local
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
@@ -62,10 +63,21 @@ class Place(NamedTuple):
 
     def behind(self, *keys: Key) -> Place:
         """A place that keys lead to from here."""
-        path = self.path if POINTEE in keys else self.path + keys
-        for key in keys if POINTEE in keys else ():
-            path = path[:-1] if key == POINTEE and path and path[-1] == ADDRESS else (*path, key)
+        if POINTEE not in keys and not (keys and self.path and self.path[-1] == ADDRESS):
+            return Place(self.root, (self.path + keys)[:MOST_KEYS])
+        path = self.path
+        for key in keys:
+            path = _pointed_to(path[:-1], key) if path and path[-1] == ADDRESS else (*path, key)
         return Place(self.root, path[:MOST_KEYS])
+
+
+def _pointed_to(path: tuple[Key, ...], key: Key) -> tuple[Key, ...]:
+    """Behind a pointer to a place: the place itself, a member of it, another element of the container that it is an element of."""
+    if not isinstance(key, Element):
+        return path if key == POINTEE else (*path, key)
+    if path and isinstance(path[-1], Element):
+        return path if key.key == 0 else (*path[:-1], ANY)
+    return path if key.key == 0 else (*path, ADDRESS, key)
 
 
 OWN = Place(("parameter", 0))
@@ -170,8 +182,8 @@ class Places:
         opcode = one[0]
         if opcode == op.UNPACK:
             return self._unpacked(function, one)
-        if opcode in _METHODS and function.is_cpp and (given := self._given_back(function, one)) is not None:
-            return given.behind(function.text(one[4])) if opcode == op.ATTR else given
+        if function.is_cpp and opcode in _METHODS and (led := self._of_cpp(function, one)) is not None:
+            return led
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
         if opcode == op.PHI:
@@ -180,6 +192,15 @@ class Places:
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _of_cpp(self, function: Function, one: Instruction) -> Place | None:
+        """C++: the object that a call gives a reference to, that an operator of a class leads to, or that an `std::optional` holds."""
+        if one[0] in (op.CALL, op.INVOKE) and (led := self._led_to(function, one)) is not None:
+            return led
+        if (given := self._given_back(function, one)) is not None:
+            return given.behind(function.text(one[4])) if one[0] == op.ATTR else given
+        is_held = one[0] == op.DEREF and self.facts.brace_lists.is_holder(function, one[3])
+        return self.of(function, one[3]) if is_held else None
 
     def _same(self, function: Function, one: Instruction) -> int | None:
         """The register whose value an instruction gives another name."""
@@ -222,11 +243,25 @@ class Places:
         is_dict = any(isinstance(value, Container) and value.kind == "dict" for value in held)
         return self.of(function, one[3]).behind(self.element(function, one[6])) if is_dict else None
 
+    def _led_to(self, function: Function, one: Instruction) -> Place | None:
+        """C++: where a call leads: to the one object that a function keeps, or to an element of a container."""
+        if (name := static_local(self.facts, function, one)) is not None:
+            return Place(("global", -1, name))
+        if one[0] != op.INVOKE or not leads_inside(self.facts, function, one):
+            return None
+        key = self.element(function, one[6]) if len(one) > 6 else ANY
+        return self._pointee(function, self.of(function, one[3])).behind(key, ADDRESS)
+
     def _unpacked(self, function: Function, one: Instruction) -> Place:
         """A part of what has a name: ``slot, sent = ring[turn]``."""
         whole = self.of(function, one[3])
         is_named = one[6] == op.NONE and (whole.path or whole.root[0] != "register")
-        return whole.behind(Element(one[4])) if is_named else register_place(one[2])
+        return whole.behind(self.part(function, one)) if is_named else register_place(one[2])
+
+    def part(self, function: Function, one: Instruction) -> Key:
+        """The key of a part that a statement takes out of a tuple; C++: of an object of a class, the member in its place."""
+        name = self.facts.member_taken(function, one) if function.is_cpp and one[6] == op.NONE else None
+        return Element(one[4]) if name is None else name
 
     def _given_back(self, function: Function, one: Instruction) -> Place | None:
         """C++: the object of a method, or the member of it, that the only method that can run gives back:
@@ -256,6 +291,15 @@ class Places:
         if path and isinstance(path[-1], Element) and element_given(method) is not None:
             path = path[:-1]
         return None if any(isinstance(key, Element) for key in path) else path
+
+    def converted(self, function: Function, register: int, callee: Function, index: int) -> Place | None:
+        """C++: the member that an object is converted to for a parameter which is no object of a class."""
+        kind = callee.code.parameters[index].type if function.is_cpp and index < len(callee.code.parameters) else None
+        if kind is None or isinstance(self.facts.named_type(callee, kind)[1], ClassInfo):
+            return None
+        methods = {method for value in self.facts.values(function, register).values for method in self.facts.conversions(value)}
+        path = self._returned(methods.pop()) if len(methods) == 1 else None
+        return None if path is None else self._pointee(function, self.of(function, register)).behind(*path)
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""
@@ -323,9 +367,12 @@ class Places:
     def of_name(self, function: Function, name: str) -> Place:
         """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
-            if self.facts.member_of(function, name) is not None and function.method is not None:
-                return object_of(function).behind(name)
-            return Place(("global", -1, name))
+            owner, last = self.facts.member_of(function, name), name.rpartition("::")[2]
+            if owner is None:
+                return Place(("global", -1, name))
+            if function.method is not None and not self.facts.is_static(owner, last):
+                return object_of(function).behind(last)
+            return Place(("global", -1, f"{owner.ir.qualname}::{last}"))
         found = self._global.get((function.unit, name))
         if found is None:
             found = self._global[function.unit, name] = self._of_global(function.unit, name)

@@ -37,7 +37,7 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
             target = Place(("parameter", 1), (Element(index),)) if taken_apart(places.facts, callee) else Place(("parameter", 1 + index))
             yield from ((name, target) for name in places.names(function, register) if kind is None)
         return
-    if function.is_cpp or not ({"star", "double"} & set(kinds) or any(kind in (LIST, DICT) for kind, _ in given)):
+    if not ({"star", "double"} & set(kinds) or any(kind in (LIST, DICT) for kind, _ in given)):
         return
     yield from _by_position(places, function, kinds, given, bound_of(function, call, callee))
     yield from _by_name(places, function, callee, kinds, given)

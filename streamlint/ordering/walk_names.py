@@ -69,6 +69,7 @@ class WalkNames:
             found.update(self._of_object(function, one, callee, found))
         for sources, target in self._enclosed(function, call, callee):
             found.update(list(self.flow.moved(state.tracked, sources, target)))
+        found.update(self._by_global_names(function, one, callee, found))
         if not own:
             return frozenset(found)
         passed = self._ways_down(function, one, callee)
@@ -83,6 +84,13 @@ class WalkNames:
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
+
+    def _by_global_names(self, function: Function, one: Instruction, callee: Function, held: Iterable[Tracked]) -> list[Tracked]:
+        """C++: what is known by a global name alone, by the names of what a call gives."""
+        shared = [each for each in held if each.place.root[0] == "global"] if function.is_cpp else []
+        passed = self._ways_down(function, one, callee) if shared else {}
+        ways = ((each, way) for each in shared for way in passed.get(each.place.root, ()))
+        return [moved for each, (sources, target) in ways for moved in self.flow.moved([each], sources, target)]
 
     def _of_object(self, function: Function, one: Instruction, callee: Function, held: Iterable[Tracked]) -> list[Tracked]:
         """C++: what the object has of the method around a lambda, by the names of a method that the lambda calls on the object."""
@@ -156,9 +164,12 @@ class WalkNames:
         if (held := prepared(self.places, function, one, callee, index)) is not None:
             return held
         register = operand_of(function, one, callee, index)
-        if register is None and not callee.is_cpp:
+        if register is None:
             return spread_to(self.places, function, one, callee, index)
-        return self.places.names(function, register) if register is not None and register >= 0 else ()
+        if register is None or register < 0:
+            return ()
+        converted = self.places.converted(function, register, callee, index)
+        return (*(() if converted is None else (converted,)), *self.places.names(function, register))
 
     def _of_implicit(self, function: Function, one: Instruction, index: int) -> tuple[Place, ...]:
         """Where an instruction that is no call has what it gives for a parameter."""
@@ -188,6 +199,8 @@ class WalkNames:
 
     def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
         """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""
+        if one[0] == op.INIT and self.facts.member_of(function, function.text(one[3])) is not None:
+            return (self.places.of(function, one[2]).behind(function.text(one[3])),)
         inside = (self.places.of(function, one[3]).behind(ANY),) if one[0] == op.INVOKE and function.is_cpp else ()
         return (*self.places.names(function, one[2]), *inside)
 

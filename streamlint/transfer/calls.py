@@ -26,7 +26,7 @@ from streamlint.waits.tested import is_of_host
 _NAMING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW})
 _COMPUTED = {op.ATTR: 4, op.SET_ATTR: 3}
 """Where the name of an attribute stands in what reads or sets it."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE, op.INIT})
 
 
 class Calls:
@@ -122,6 +122,8 @@ class Calls:
             return ()
         if one[0] == op.DECLARE:
             return tuple(self._constructors(function, one))
+        if one[0] == op.INIT:
+            return tuple(Edge(one, callee) for callee in self.graph.initialised(function, one))
         if one[0] in (op.EXIT, op.DESTROY):
             return tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
         edges = self.graph.calls_at(function, [one]).edges

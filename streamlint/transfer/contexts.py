@@ -65,12 +65,27 @@ class Contexts:
             if one is not None and one[0] == op.REBIND and self.is_by_value(known.function, one):
                 known = known._replace(register=one[5])
                 continue
+            if one is not None and one[0] == op.LOAD and (stored := self._stored_once(known.function, one)) is not None:
+                known = Known(*stored, known.context)
+                continue
             site = entered_by(known.context, known.function) if one is not None and one[0] == op.PARAM else None
             given = self.given(known.function, one, site) if one is not None and site is not None else None
             if given is None:
                 return known
             known = Known(given[0], given[1], known.context)
         return known
+
+    def _stored_once(self, function: Function, one: Instruction) -> tuple[Function, int] | None:
+        """C++: the value of a variable that a lambda shares, where it gets no other one and nothing has its address."""
+        if not function.is_cpp or any(True for _ in function.on_variable(op.ADDRESS, one[3])):
+            return None
+        stores = [(each, store[3]) for each, store in function.on_variable(op.STORE, one[3]) if not self._is_kept(each, store[3])]
+        return stores[0] if len(stores) == 1 and stores[0][1] >= 0 else None
+
+    def _is_kept(self, function: Function, register: int) -> bool:
+        """Whether a value is that of the variable before, which a call has taken a copy of."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.REBIND and self.is_by_value(function, one)
 
     def is_by_value(self, function: Function, one: Instruction) -> bool:
         """C++: whether a call takes a copy of a variable: functions at hand say so, those of libraries that have rows are of C's kind."""

@@ -61,7 +61,13 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
     elif held or function.is_cpp or (one[0] == op.SET_ITEM and (is_tensor(function, one[3]) or _copies_elements(function, one, values))):
         if function.is_cpp or not _is_of_device(values(function, one[-1])):
             yield Written(base, "assignment")
-        yield Read(one[-1], "assignment", False)
+        if not function.is_cpp or not is_pointer(values(function, one[-1])):
+            yield Read(one[-1], "assignment", False)
+
+
+def is_pointer(values: Iterable[Object]) -> bool:
+    """C++: whether a value is a pointer: who keeps it reads nothing of the memory to which it leads."""
+    return any(isinstance(value, Memory) and value.type in ("pointer", "array") for value in values)
 
 
 def _copies_elements(function: Function, one: Instruction, values: Values) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import behind
@@ -48,7 +49,7 @@ def _class_in(facts: Facts, function: Function, register: int, depth: int = _DEE
     elif one[0] == op.ATTR:
         kind = _type_of_member(facts, function, one)
     elif one[0] == op.NAME and (owner := facts.member_of(function, function.text(one[3]))) is not None:
-        kind = next((field.type for field in owner.ir.fields if field.name == function.text(one[3])), None)
+        kind = next((field.type for field in owner.ir.fields if field.name == last_part(function.text(one[3]))), None)
     meant = facts.named_type(function, kind)[1] if kind is not None else None
     return meant if isinstance(meant, ClassInfo) else None
 

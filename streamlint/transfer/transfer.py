@@ -206,8 +206,11 @@ class Transfer(CallSites):
             yield Read(one[2], "indexing", False)
 
     def _construction(self, function: Function, one: Instruction) -> Iterator[Action]:
-        if any(map(_is_container, self.values(function, one[2]))):
-            yield from (Read(register, "copying", False) for register in one[5:])
+        made = self.values(function, one[2])
+        if any(map(_is_container, made)):
+            keeps = any(isinstance(value, Elements) for value in made)  # pointers are elements then, not a range
+            kept = [each for each in one[5:] if keeps and language.is_pointer(self.values(function, each))]
+            yield from (Read(register, "copying", False) for register in one[5:] if register not in kept)
 
     def _end_of_scope(self, function: Function, one: Instruction) -> Iterator[Action]:
         if self._is_capture(function, one[3]):

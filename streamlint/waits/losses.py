@@ -276,7 +276,7 @@ class LossSlice:
             held = (value.definition for value in self.facts.values(function, one[3]).values if isinstance(value, Instance))
             owners = [found[0] for definition in held if (found := self.facts.field_of(definition, name)) is not None]
         for owner in dict.fromkeys(owner for owner in owners if owner is not None):
-            yield from self.facts.given_to_member(owner, name)
+            yield from self.facts.given_to_member(owner, name.rpartition("::")[2])
 
     def _of_parameter(self, function: Function, one: Instruction) -> Iterator[Place]:
         for caller, call in self._calls.get(function, ()):

@@ -178,7 +178,9 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     held = deferred_target(function, call)
     if held is not None and function.is_cpp:
-        bound = 0
+        bound = int(callee.code.name == "operator()")  # else the object of a method is the first argument
+    if bound > index and held is not None and function.is_cpp:
+        return held.callee
     if bound > index:
         return _receiver_given(function, call, held) if callee.has_receiver else None
     place = bound

@@ -1,0 +1,30 @@
+"""C++: what calls give a reference or a pointer to, by which the object is known from there on."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
+from streamlint.facts.objects import Elements
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_MADE = (op.DECLARE, op.CONSTRUCT)
+
+
+def static_local(facts: Facts, function: Function, one: Instruction) -> str | None:
+    """The name of the static variable of a function that a call gives a reference to: one that is none would be gone by then."""
+    entered = list(facts.callee_functions(function, one))
+    callee = entered[0] if len(entered) == 1 else None
+    kind, ends = (callee.code.returns, callee.by_opcode[op.RETURN]) if callee is not None else (None, [])
+    if callee is None or not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
+        return None
+    made = callee.definitions[uncast(callee, ends[0][2])]
+    return f"{callee.unit.number} {callee.code.number}" if made is not None and made[0] in _MADE else None
+
+
+def leads_inside(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether a method of a container gives an iterator or a pointer to its elements."""
+    if not function.invokes(one, "leads-inside"):
+        return False
+    return any(isinstance(value, Elements) for value in facts.values(function, one[3]).values)
