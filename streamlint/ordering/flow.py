@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.containers import ZIPPING
+from streamlint.facts.containers import ZIPPING, ends_of
 from streamlint.facts.functions import Function
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
@@ -132,6 +132,9 @@ class Flow:
         elif opcode in _READ:
             source = places.of(function, one[2])
             yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
+            if opcode == op.ITEM:
+                inside = self.moved(tracked, places.names(function, one[3]), target)
+                yield from (held for each in inside if (held := _cut(function, one, each, target)) is not None)
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -161,7 +164,8 @@ class Flow:
             parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
         else:
             parts = summed(function, one)
-            tracked = frozenset(held for held in tracked if held.kind not in EXACT)
+            is_list = any(isinstance(value, Container) for value in self.facts.values(function, one[4]).values) if parts else False
+            tracked = tracked if is_list else frozenset(held for held in tracked if held.kind not in EXACT)
         targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
         for part in parts if tracked else ():
             for each in targets:
@@ -264,14 +268,22 @@ class Flow:
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
+        elif name in function.known("puts-all"):
+            for register in given:
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("extends"):
             yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
+            if name in function.known("puts-if-absent") and len(given) > 1:
+                element = places.of(function, one[3]).behind(places.element(function, given[0]))
+                yield from self.moved(tracked, places.names(function, given[1]), element)
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
+        elif name in function.known("gives-values"):
+            yield from self.moved(tracked, receiver, target.behind(ANY), (ANY,))
         elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
 
@@ -310,6 +322,21 @@ def owned(function: Function, one: Instruction) -> int | None:
             return given[0]
         return one[3] if name in ("get", "release") and not given else None
     return given[0] if name in function.unit.ir.aliases and len(given) == 1 else None
+
+
+def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> Tracked | None:
+    """What stands at an element of a container, in a slice of it that is written out with numbers (``items[1:-1]``)."""
+    rest = held.place.path[len(target.path) :]
+    made = function.definitions[one[4]] if one[4] >= 0 else None
+    ends = ends_of(function, made) if made is not None and made[0] == op.SLICE and not function.is_cpp else None
+    if ends is None or not rest or not isinstance(rest[0], Element):
+        return None
+    key, first, last = rest[0].key, ends.start or 0, ends.stop
+    if key is None:
+        return held
+    if not isinstance(key, int) or key < 0 or (first >= 0 and key < first) or (last is not None and 0 <= last <= key):
+        return None
+    return held._replace(place=target.behind(Element(key - first) if first >= 0 else ANY, *rest[1:]))
 
 
 def _is_exactly(target: Place, held: Place) -> bool:
