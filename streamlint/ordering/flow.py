@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.containers import ZIPPING, ends_of
 from streamlint.facts.functions import Function
+from streamlint.facts.keyword_stores import gives_attributes
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
@@ -272,7 +274,8 @@ class Flow:
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("extends"):
-            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
+            put = self._of_dict(function, one, tracked, places.of(function, one[3]))
+            yield from map(partial(_as_attribute, places.of(function, one[3])), put) if gives_attributes(function, one[3]) else put
         elif name in function.known("takes", "ends"):
             if name in function.known("puts-if-absent") and len(given) > 1:
                 element = places.of(function, one[3]).behind(places.element(function, given[0]))
@@ -285,7 +288,9 @@ class Flow:
         elif name in function.known("gives-values"):
             yield from self.moved(tracked, receiver, target.behind(ANY), (ANY,))
         elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
-            yield from self.moved(tracked, receiver, target)
+            yield from self.moved(
+                tracked, places.names(function, given[0]) if given else receiver, target
+            )  # ``copy.copy(x)``, ``x.copy()``
 
     def _taken(self, function: Function, one: Instruction, looked_up: int | None, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         """The element that a method takes out of a container, by its key or not, unless another was put in its place."""
@@ -322,6 +327,14 @@ def owned(function: Function, one: Instruction) -> int | None:
             return given[0]
         return one[3] if name in ("get", "release") and not given else None
     return given[0] if name in function.unit.ir.aliases and len(given) == 1 else None
+
+
+def _as_attribute(owner: Place, held: Tracked) -> Tracked:
+    """What stands under a name in the dictionary of an object's attributes, at the attribute."""
+    key = held.place.path[len(owner.path)] if len(held.place.path) > len(owner.path) else None
+    if not isinstance(key, Element) or not isinstance(key.key, str):
+        return held
+    return held._replace(place=owner.behind(key.key, *held.place.path[len(owner.path) + 1 :]))
 
 
 def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> Tracked | None:
