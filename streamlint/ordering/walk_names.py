@@ -294,8 +294,8 @@ class WalkNames:
             if register is None or register < 0:
                 continue
             outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
-            if is_down and isinstance(outer.key, tuple):
-                found[outer.key] = inner
+            if is_down:  # of a number too: ``ring[3 % 2]`` is ``ring[turn % 2]`` there
+                found[outer.key if isinstance(outer.key, tuple) else alike(caller, register)] = inner
             elif not is_down and isinstance(inner.key, tuple):
                 found[inner.key] = outer
         return found
