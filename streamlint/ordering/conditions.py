@@ -43,7 +43,7 @@ class Frame(NamedTuple):
         return self.of(function) is not None
 
     def may_enter(self, function: Function) -> bool:
-        """Whether a path goes into a function from here: into one that calls itself once more, as what it is given then decides how it ends."""
+        """Whether a path goes into a function from here: into one that calls itself once more, as what it is given then decides its end."""
         if self.function is not function:
             return not self.runs(function)
         return self.caller is None or not self.caller.runs(function)

@@ -39,7 +39,7 @@ from streamlint.waits.operands import argument_registers, deferred_target, opera
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
-_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR})
+_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR, op.SET_ITEM})
 """Instructions that run functions without being written as calls."""
 _Call = tuple[Function, Instruction, Function]
 
@@ -162,8 +162,9 @@ class WalkNames:
 
     def _of_implicit(self, function: Function, one: Instruction, index: int) -> tuple[Place, ...]:
         """Where an instruction that is no call has what it gives for a parameter."""
-        if one[0] == op.ITEM:
-            return self.places.names(function, one[3 + index]) if index < 2 else ()
+        if one[0] in (op.ITEM, op.SET_ITEM):
+            register = _of_subscript(one, index)
+            return self.places.names(function, register) if register is not None else ()
         if index:
             return self.places.names(function, one[4]) if one[0] == op.SET_ATTR else ()
         names = self.places.names(function, one[2 if one[0] in (op.DESTROY, op.SET_ATTR) else 3])
@@ -290,7 +291,7 @@ class WalkNames:
         """What indices of one function are called in the other: arguments are parameters."""
         found: dict[Key, Element] = {}
         for param in callee.by_opcode[op.PARAM]:
-            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            register = _operand(caller, call, callee, param[3])
             if register is None or register < 0:
                 continue
             outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
@@ -305,8 +306,8 @@ class WalkNames:
         known = self._constants_given.get((caller, call, callee))
         if known is None:
             known = self._constants_given[caller, call, callee] = {}
-            for param in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) else ():
-                register = operand_of(caller, call, callee, param[3])
+            for param in callee.by_opcode[op.PARAM]:
+                register = _operand(caller, call, callee, param[3])
                 constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
                 if constant is not None and not isinstance(constant, tuple):
                     known.setdefault((type(constant), constant), []).append(alike(callee, param[2]))
@@ -398,3 +399,16 @@ def _taken_up(place: Place, depth: int) -> Place | None:
     if root[0] != "aside":
         return None
     return Place(root[2], place.path) if root[1] == depth else place  # type: ignore[arg-type]
+
+
+def _operand(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call, or what calls a method behind a subscript, gives for a parameter."""
+    if call[0] in (op.ITEM, op.SET_ITEM):
+        return _of_subscript(call, index)
+    return operand_of(caller, call, callee, index) if call[0] in (op.CALL, op.INVOKE) else None
+
+
+def _of_subscript(one: Instruction, index: int) -> int | None:
+    """The register that ``o[key]`` or ``o[key] = value`` gives for a parameter of the object's method."""
+    operands = one[3:5] if one[0] == op.ITEM else one[2:5]
+    return operands[index] if index < len(operands) else None
