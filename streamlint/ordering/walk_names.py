@@ -205,7 +205,8 @@ class WalkNames:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
+            taken = (ANY,) if call[0] == op.NEXT and function.code.name == "__iter__" else ()  # the loop takes from the iterator
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), taken)
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
@@ -297,7 +298,7 @@ class WalkNames:
             outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
             if is_down:  # of a number too: ``ring[3 % 2]`` is ``ring[turn % 2]`` there
                 found[outer.key if isinstance(outer.key, tuple) else alike(caller, register)] = inner
-            elif not is_down and isinstance(inner.key, tuple):
+            elif isinstance(inner.key, tuple):
                 found[inner.key] = outer
         return found
 
