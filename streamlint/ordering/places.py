@@ -12,7 +12,7 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
 from streamlint.facts.keyword_stores import OF_ATTRIBUTES, gives_attributes
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
+from streamlint.facts.objects import Constant, Container, Group, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -278,8 +278,15 @@ class Places:
             name = function.text(one[4])
             base = self._pointee(function, self.of(function, one[3]))
             return base if name == OF_ATTRIBUTES and not function.is_cpp else base.behind(name)
-        is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
+        is_part = opcode == op.ITEM and not (is_gathered(self.facts, function, one) or self._is_cut(function, one))
         return self.of(function, one[3]).behind(self.element(function, one[4])) if is_part else None
+
+    def _is_cut(self, function: Function, one: Instruction) -> bool:
+        """Python: whether an element by a slice is another container, whose elements have places of their own."""
+        index = function.definitions[one[4]] if one[4] >= 0 and not function.is_cpp else None
+        if index is None or index[0] != op.SLICE:
+            return False
+        return any(isinstance(value, (Container, Group)) for value in self.facts.values(function, one[3]).values)
 
     def _given_on(self, function: Function, register: int) -> Place:
         """C++: a parameter that a loop hands to calls in each round, which might be given a reference to it."""
