@@ -1,6 +1,6 @@
 """StreamBench.
 
-python -m benchmarks.streambench run --tool streamlint [--track micro quiet] [--only TEXT] [--json FILE] [--missed]
+python -m benchmarks.streambench run --tool streamlint [--track micro quiet] [--only TEXT] [--every-way] [--json FILE] [--missed]
 python -m benchmarks.streambench generate --output DIR
 python -m benchmarks.streambench score SARIF --tree DIR --tool NAME
 python -m benchmarks.streambench list [--only TEXT]
@@ -27,11 +27,8 @@ from benchmarks.streambench.tracks import OWN, TRACKS, read
 
 def chosen(words: argparse.Namespace) -> list[Case]:
     """The cases that the command line asks for."""
-    found = [
-        case
-        for case in read(words.track, words.seed, words.mirrors, words.every_way)
-        if words.only in f"{case.name} {case.hazard} {case.api}"
-    ]
+    read_cases = read(words.track, words.seed, words.mirrors, words.every_way)
+    found = [case for case in read_cases if words.only in f"{case.name} {case.hazard} {case.api} {case.way}"]
     if not found:
         raise BenchError(f"no case holds {words.only!r}")
     return found
@@ -127,12 +124,10 @@ def main(words: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code, 2 for what cannot be done."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--track", nargs="+", choices=TRACKS, default=list(OWN))
-    common.add_argument("--only", default="", metavar="TEXT", help="cases whose name, hazard or API holds the text")
+    common.add_argument("--only", default="", metavar="TEXT", help="cases whose name, hazard, API or way holds the text")
     common.add_argument("--mirrors", type=Path, metavar="DIR", help="clones of repositories, for the track fixes")
     common.add_argument("--seed", type=int, default=SEED)
-    common.add_argument(
-        "--every-way", action="store_true", help="each template in all ways that suit it, not in a sample of the further ones"
-    )
+    common.add_argument("--every-way", action="store_true", help="each template in all ways, not in a sample of the further ones")
     answering = argparse.ArgumentParser(add_help=False, parents=[common])
     answering.add_argument("--tool", choices=TOOLS, default="streamlint")
     answering.add_argument("--missed", action="store_true", help="name the cases that went wrong, in the JSON file as well")

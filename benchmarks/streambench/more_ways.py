@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.streambench import cuda_more
+from benchmarks.streambench import cuda_more, python_more
 from benchmarks.streambench.pieces import Template, Way
 
-PYTHON: dict[str, Way] = {}
+PYTHON: dict[str, Way] = {**python_more.WAYS}
 CUDA: dict[str, Way] = {**cuda_more.WAYS}
 
 

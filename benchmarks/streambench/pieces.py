@@ -89,7 +89,7 @@ class Way:
 
     ``carries``: what the second part takes goes through a mechanism of the way; ``keeps``: that holds on to it afterwards;
     ``flat``: the first part is moved, so that the second one must not stand in a block; ``threads``: a part runs in another thread;
-    ``closes``: the second part reads its values from the function around it; ``apis``: the libraries that have the mechanism, all if empty.
+    ``fixed``: what the second part takes cannot be bound anew there; ``apis``: the libraries that have the mechanism, all if empty.
     """
 
     act: Callable[[Any], None]
@@ -97,7 +97,7 @@ class Way:
     keeps: bool = False
     flat: bool = False
     threads: bool = False
-    closes: bool = False
+    fixed: bool = False
     apis: frozenset[str] = frozenset()
 
     def fits(self, template: Template) -> bool:
@@ -108,7 +108,7 @@ class Way:
             return False
         if (self.threads and "thread" in template.without) or (self.keeps and template.drops):
             return False
-        if self.closes and template.gives in template.takes:
+        if self.fixed and template.gives in template.takes:
             return False
         return bool(template.takes) or not self.carries
 

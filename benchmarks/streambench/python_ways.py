@@ -337,7 +337,7 @@ def _common(shared: bool, exported: Sequence[str], lines: Sequence[Line]) -> lis
 def _headed(imports: Sequence[str], lines: Sequence[Line]) -> list[Line]:
     """Imports that the lines use, then the lines."""
     used = {word for line in lines for word in re.findall(r"\w+", line.text)}
-    needed = [text for text in dict.fromkeys(imports) if _names(text) & used or text.startswith("from __future__")]
+    needed = [text for text in dict.fromkeys(imports) if _names(text) & {*used, "*"} or text.startswith("from __future__")]
     ordered = sorted(needed, key=lambda text: (text.startswith("from"), text))
     stripped = list(lines)
     while stripped and not stripped[-1].text:

@@ -150,6 +150,7 @@ class CallGraph:
         others += [one for one in function.by_opcode[op.ATTR] if self.is_computed(function.text(one[4]))]
         others += [one for one in function.by_opcode[op.SET_ATTR] if self.is_computed(function.text(one[3]))]
         others += function.by_opcode[op.ITEM] if facts.program.defines("__getitem__") else ()
+        others += function.by_opcode[op.SET_ITEM] if facts.program.defines("__setitem__") else ()
         self._demand(function, _ended(function))
         self._look(function, calling, others, found)
         self._at_ends(function, found)

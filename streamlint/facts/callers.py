@@ -66,6 +66,7 @@ class Callers(Calls):
     def __init__(self, program: Program, models: Models | None = None) -> None:
         super().__init__(program, models)
         self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
+        self._stores: dict[Function, list[tuple[Function, Instruction]]] = {}  # of ``__setitem__``, where nothing is given back
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
         self._changes: dict[tuple[Function, int, int], list[tuple[Function, Instruction]]] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
@@ -158,6 +159,7 @@ class Callers(Calls):
         else:
             self._seed_method(tracker, function, owner)
         tracker.run()
+        self._stores[function] = [(one, use) for one, use in tracker.calls if use[0] == op.SET_ITEM]
         return [(one, use) for one, use in tracker.calls if op.DEFINES[use[0]]]
 
     def _seed_method(self, tracker: Tracker, function: Function, owner: ClassInfo) -> None:
@@ -239,6 +241,8 @@ class Callers(Calls):
         self._searched.add(function)
         for caller, one in self.call_places(function):
             self.solver.demand(self.register(self.base(caller), one[2]))
+        for caller, one in self._stores.get(function, ()):
+            self.solver.demand(self.effect(self.base(caller), one))
 
     def search_constructions(self, definition: ClassInfo) -> None:
         """Evaluate the calls that may make objects of a class."""

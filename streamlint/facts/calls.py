@@ -109,6 +109,10 @@ class Calls(Parameters):
         else:
             self.unknown(target, "dynamic")
 
+    def effect(self, frame: Frame, one: Instruction) -> Node:
+        """What an instruction without a result calls."""
+        raise NotImplementedError
+
     def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
         """A function of a library is called."""
         raise NotImplementedError

@@ -11,7 +11,19 @@ from streamlint.facts.functions import Function
 from streamlint.facts.instructions import repeats
 from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
-from streamlint.facts.objects import Container, External, Instance, Key, Name, Object, SuperObject, may_be_under
+from streamlint.facts.objects import (
+    Container,
+    External,
+    Group,
+    Instance,
+    Key,
+    Name,
+    Object,
+    Rest,
+    SuperObject,
+    Varargs,
+    may_be_under,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -64,6 +76,25 @@ class Containers(Declared):
                 self.each_element(self.register(frame, register), None, node)
             else:
                 self.solver.edge(self.register(frame, register), node)
+
+    def sliced(self, value: Object, ends: slice | None, target: Node) -> None:
+        """A slice of an object arrives at a node: of a container another one, with the same elements where its ends are written out."""
+        if isinstance(value, Varargs) and ends is not None and (ends.start or 0) >= 0 and ends.stop is None:
+            self.solver.add(target, self.objects(Varargs, value.arguments, value.first + (ends.start or 0), value.named))
+        elif isinstance(value, Container) and ends is not None and value.instruction[0] == op.BUILD and not self._is_spread(value):
+            places = range(len(value.instruction) - 4)[ends]
+            self.solver.add(target, self.objects(Group, "tuple", tuple(self.contained(value, place) for place in places)))
+        elif isinstance(value, (Container, Varargs, Rest)):
+            self.solver.add(target, self.objects(Group, "iterable", (self.any_element(value),)))
+        elif isinstance(value, Group) and value.kind != "mapping":
+            self.solver.add(target, value)
+        else:
+            self.element(value, None, target, target.site)
+
+    def _is_spread(self, value: Container) -> bool:
+        """Whether a container that is written out has the elements of others in it, or is repeated."""
+        function, one = value.frame.function, value.instruction
+        return isinstance(function.unit.ir.constants[one[3]], tuple) or any(repeats(function, use) for use in function.uses.get(one[2], ()))
 
     def _mutations(self, value: Container, key: Key | None, node: Node) -> None:
         """What is put into a container behind its making."""
@@ -185,3 +216,18 @@ def _puts(function: Function) -> Iterator[tuple[int, int, int]]:
     for one in function.by_opcode[op.INVOKE]:
         if function.text(one[4]) == "__setitem__" and len(one) == 8:
             yield one[3], one[6], one[7]
+
+
+def ends_of(function: Function, cut: Instruction) -> slice | None:
+    """The ends of a slice of elements one by one, where both are written out as numbers; None of any other."""
+    numbers = [_number(function, register) if register >= 0 else None for register in cut[3:5]]
+    is_plain = cut[5] < 0 and all(register < 0 or number is not None for register, number in zip(cut[3:5], numbers, strict=True))
+    return slice(*numbers) if is_plain else None
+
+
+def _number(function: Function, register: int) -> int | None:
+    """The whole number, with its sign, that a register is known to hold."""
+    one = function.definitions[register]
+    is_negative = one is not None and one[0] == op.UNARY and function.text(one[3]) == "-"
+    number = function.constant(one[4] if is_negative and one is not None else register)
+    return None if not isinstance(number, int) else -number if is_negative else number

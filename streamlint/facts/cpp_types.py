@@ -206,7 +206,12 @@ class CppTypes(Language):
             if methods or (is_data and _is_handle(value)) or (stream and isinstance(value, Memory) and value.space == "device"):
                 return  # a class template holds values of all types at one place
             if stream and (isinstance(value, Constant) or self.word_of(value) == "blocking"):
-                self.solver.add(node, self.null_stream(), source, source.site if value not in source.values else source.values[value].site or source.site)
+                self.solver.add(
+                    node,
+                    self.null_stream(),
+                    source,
+                    source.site if value not in source.values else source.values[value].site or source.site,
+                )
             elif not stream or value is not self.scalar:
                 self.solver.add(node, value, source if value in source.values else None, source.site)
             if isinstance(value, Unknown):

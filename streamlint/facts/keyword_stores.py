@@ -11,6 +11,9 @@ from streamlint.ir import opcodes as op
 if TYPE_CHECKING:
     from streamlint.facts.functions import ClassInfo, Function
 
+OF_ATTRIBUTES = "__dict__"
+"""What Python calls the dictionary of an object's attributes."""
+
 
 def sets_keywords(method: Function) -> bool:
     """Whether a method sets what it is given by keyword as attributes of its receiver."""
@@ -59,6 +62,14 @@ def _updates(method: Function, call: Instruction, index: int) -> bool:
     if method.text(call[4]) != "update" or not any(method.is_parameter(one, index) for one in call[6:]):
         return False
     made = method.definitions[call[3]]
-    if made is not None and made[0] == op.ATTR:
-        return method.text(made[4]) == "__dict__" and method.is_parameter(made[3])
-    return made is not None and made[0] == op.CALL and method.dotted(made[3]) == "vars" and len(made) == 6 and method.is_parameter(made[5])
+    return gives_attributes(method, call[3]) and made is not None and method.is_parameter(made[3] if made[0] == op.ATTR else made[5])
+
+
+def gives_attributes(function: Function, register: int) -> bool:
+    """Whether a register holds the dictionary of an object's attributes: ``o.__dict__``, ``vars(o)``."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or function.is_cpp:
+        return False
+    if one[0] == op.ATTR:
+        return function.text(one[4]) == OF_ATTRIBUTES
+    return one[0] == op.CALL and len(one) == 6 and function.dotted(one[3]) == "vars"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.containers import ends_of
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import repeats
@@ -88,7 +89,9 @@ class Registers(Operators):
         key = frame.function.constant(one[4])
         self.subscripted(frame, one, node)
         made = frame.function.definitions[one[4]] if one[4] >= 0 else None
-        if made is not None and made[0] == op.PARAM and _is_given(frame, made[3]):
+        if made is not None and made[0] == op.SLICE:
+            self.solver.when(self.register(frame, one[3]), lambda value: self.sliced(value, ends_of(frame.function, made), node))
+        elif made is not None and made[0] == op.PARAM and _is_given(frame, made[3]):
             self.solver.when(self.register(frame, one[4]), lambda name: self._under(frame, one, node, name))
         else:
             self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))

@@ -15,10 +15,10 @@ from streamlint.ir import opcodes as op
 
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE, op.ITER})
 _NAMING = frozenset({op.STORE, op.SET_NAME, op.SET_ATTR})
-_CALLING_OBJECT = frozenset({op.ENTER, op.NEXT})
+_CALLING_OBJECT = frozenset({op.ENTER, op.NEXT, op.ITEM, op.SET_ITEM})
 """What calls methods of an object itself, not of what it holds."""
 ITERATING = frozenset({"__iter__", "__next__"})
-OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
+OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__getitem__", "__setitem__"}) | ITERATING
 """Methods that are called without their names."""
 _PAIRING = ZIPPING | {"enumerate"}
 """What functions of the language are called that give tuples of the elements of what they are given."""
@@ -37,7 +37,7 @@ class Tracker(Following):
 
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
-        if opcode in _CALLING_OBJECT and depth == 0:
+        if opcode in _CALLING_OBJECT and depth == 0 and use[2 if opcode == op.SET_ITEM else 3] == register:
             self.called(function, use)
         if _passes_on(function, use):
             self.follow(function, use[2], depth)

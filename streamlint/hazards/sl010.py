@@ -77,7 +77,7 @@ class _Search:
 
     def may_fetch(self, call: ModelledCall) -> bool:
         """Whether a call may copy from a device to pageable memory, by its row and the directions that it copies in."""
-        if call.row.effect == "read":
+        if call.row.effect in ("read", "view"):
             return call.row.get("host_memory") == "pageable"
         return call.row.effect in _FETCHING and any(True for _ in self._fetched(call))
 

@@ -42,6 +42,12 @@ class Frame(NamedTuple):
         """Whether a function is this one, or one that waits for it to return."""
         return self.of(function) is not None
 
+    def may_enter(self, function: Function) -> bool:
+        """Whether a path goes into a function from here: into one that calls itself once more, as what it is given then decides its end."""
+        if self.function is not function:
+            return not self.runs(function)
+        return self.caller is None or not self.caller.runs(function)
+
     def of(self, function: Function) -> Frame | None:
         """The innermost frame of a function on the path."""
         frame: Frame | None = self

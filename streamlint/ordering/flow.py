@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.containers import ZIPPING
+from streamlint.facts.containers import ZIPPING, ends_of
 from streamlint.facts.functions import Function
+from streamlint.facts.keyword_stores import gives_attributes
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
@@ -138,6 +140,9 @@ class Flow:
         elif opcode in _READ:
             source = places.of(function, one[2])
             yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
+            if opcode == op.ITEM:
+                inside = self.moved(tracked, places.names(function, one[3]), target)
+                yield from (held for each in inside if (held := _cut(function, one, each, target)) is not None)
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -181,7 +186,8 @@ class Flow:
             parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
         else:
             parts = summed(function, one)
-            tracked = frozenset(held for held in tracked if held.kind not in EXACT)
+            is_list = any(isinstance(value, Container) for value in self.facts.values(function, one[4]).values) if parts else False
+            tracked = tracked if is_list else frozenset(held for held in tracked if held.kind not in EXACT)
         targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
         for part in parts if tracked else ():
             for each in targets:
@@ -285,16 +291,27 @@ class Flow:
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
+        elif name in function.known("puts-all"):
+            for register in given:
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("extends"):
-            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
+            put = self._of_dict(function, one, tracked, places.of(function, one[3]))
+            yield from map(partial(_as_attribute, places.of(function, one[3])), put) if gives_attributes(function, one[3]) else put
         elif name in function.known("takes", "ends"):
+            if name in function.known("puts-if-absent") and len(given) > 1:
+                element = places.of(function, one[3]).behind(places.element(function, given[0]))
+                yield from self.moved(tracked, places.names(function, given[1]), element)
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
+        elif name in function.known("gives-values"):
+            yield from self.moved(tracked, receiver, target.behind(ANY), (ANY,))
         elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
-            yield from self.moved(tracked, receiver, target)
+            yield from self.moved(
+                tracked, places.names(function, given[0]) if given else receiver, target
+            )  # ``copy.copy(x)``, ``x.copy()``
 
     def _taken(self, function: Function, one: Instruction, looked_up: int | None, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         """The element that a method takes out of a container, by its key or not, unless another was put in its place."""
@@ -341,6 +358,29 @@ def _pointed(source: Place, held: Place, target: Place) -> tuple[Place, ...]:
         return ()
     inside = (target.behind(ANY, *rest),) if len(source.path) > 1 and isinstance(source.path[-2], Element) else ()
     return (target.behind(*rest) if rest and isinstance(rest[0], str) else target.behind(POINTEE, *rest), *inside)
+
+
+def _as_attribute(owner: Place, held: Tracked) -> Tracked:
+    """What stands under a name in the dictionary of an object's attributes, at the attribute."""
+    key = held.place.path[len(owner.path)] if len(held.place.path) > len(owner.path) else None
+    if not isinstance(key, Element) or not isinstance(key.key, str):
+        return held
+    return held._replace(place=owner.behind(key.key, *held.place.path[len(owner.path) + 1 :]))
+
+
+def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> Tracked | None:
+    """What stands at an element of a container, in a slice of it that is written out with numbers (``items[1:-1]``)."""
+    rest = held.place.path[len(target.path) :]
+    made = function.definitions[one[4]] if one[4] >= 0 else None
+    ends = ends_of(function, made) if made is not None and made[0] == op.SLICE and not function.is_cpp else None
+    if ends is None or not rest or not isinstance(rest[0], Element):
+        return None
+    key, first, last = rest[0].key, ends.start or 0, ends.stop
+    if key is None:
+        return held
+    if not isinstance(key, int) or key < 0 or (first >= 0 and key < first) or (last is not None and 0 <= last <= key):
+        return None
+    return held._replace(place=target.behind(Element(key - first) if first >= 0 else ANY, *rest[1:]))
 
 
 def _is_exactly(target: Place, held: Place) -> bool:

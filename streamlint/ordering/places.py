@@ -11,7 +11,8 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject
+from streamlint.facts.keyword_stores import OF_ATTRIBUTES, gives_attributes
+from streamlint.facts.objects import Constant, Container, Group, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -230,6 +231,8 @@ class Places:
         """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
         if function.has_receiver and function.dotted(one[3]) == "super":
             return Place(("parameter", 0))
+        if gives_attributes(function, one[2]):
+            return self.of(function, one[5])
         if not asks_for_attribute(function, one):
             return None
         names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
@@ -316,9 +319,18 @@ class Places:
             is_this = function.is_cpp and function.unit.ir.constants[one[3]][0] == "this"
             return object_of(function) if is_this else cell_of(function, one[3])
         if opcode == op.ATTR:
-            return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
-        is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
+            name = function.text(one[4])
+            base = self._pointee(function, self.of(function, one[3]))
+            return base if name == OF_ATTRIBUTES and not function.is_cpp else base.behind(name)
+        is_part = opcode == op.ITEM and not (is_gathered(self.facts, function, one) or self._is_cut(function, one))
         return self.of(function, one[3]).behind(self.element(function, one[4])) if is_part else None
+
+    def _is_cut(self, function: Function, one: Instruction) -> bool:
+        """Python: whether an element by a slice is another container, whose elements have places of their own."""
+        index = function.definitions[one[4]] if one[4] >= 0 and not function.is_cpp else None
+        if index is None or index[0] != op.SLICE:
+            return False
+        return any(isinstance(value, (Container, Group)) for value in self.facts.values(function, one[3]).values)
 
     def _given_on(self, function: Function, register: int) -> Place:
         """C++: a parameter that a loop hands to calls in each round, which might be given a reference to it."""
@@ -362,7 +374,15 @@ class Places:
         if one is not None and one[0] == op.BUILD and function.text(one[3]) == "tuple":
             return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)
+        if constant is None and one is not None and one[0] in (op.ATTR, op.NAME) and not function.is_cpp:
+            constant = self._fixed(function, register)
         return Element(constant if constant is not None else alike(function, register))
+
+    def _fixed(self, function: Function, register: int) -> str | int | None:
+        """Python: the only constant that a name or an attribute ever stands for, such as a member of an enumeration."""
+        values = list(self.facts.values(function, register).values)
+        value = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else None
+        return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
     def of_name(self, function: Function, name: str) -> Place:
         """A global name, or in C++ a member of the receiver."""

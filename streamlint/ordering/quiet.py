@@ -213,7 +213,8 @@ class Quiet:
         if not walk.is_quiet(function, one):
             return None
         opcode, names, found = one[0], walk.names_of, list[Place]()
-        is_plain = not walk.actions(function, one)
+        is_named = op.DEFINES[opcode] and walk.places.of(function, one[2]) != register_place(one[2])
+        is_plain = not walk.actions(function, one) and (is_named or opcode != op.ITEM)  # a slice has no name of its own
         for target, register in walk.places.assigned(function, one):
             found += (target, *names(function, register))
         if opcode == op.BRANCH:

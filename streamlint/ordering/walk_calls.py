@@ -77,7 +77,7 @@ class Calls(Hooks):
     def _is_run(self, frame: Frame, one: Instruction, edge: Edge) -> bool:
         """Whether a path goes by an edge of the call graph, on which it is not in the callee already."""
         is_run = edge.is_followed or (not edge.is_guess and self.meanwhile.lets_go(frame.function, one))
-        return is_run and not edge.is_higher_order and not frame.runs(edge.callee)
+        return is_run and not edge.is_higher_order and frame.may_enter(edge.callee)
 
     def _inside(self, state: State, one: Instruction, index: int, callee: Function) -> Iterator[State]:
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""

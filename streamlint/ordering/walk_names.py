@@ -39,7 +39,7 @@ from streamlint.waits.operands import argument_registers, deferred_target, opera
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
-_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR})
+_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR, op.SET_ITEM})
 """Instructions that run functions without being written as calls."""
 _Call = tuple[Function, Instruction, Function]
 
@@ -173,8 +173,9 @@ class WalkNames:
 
     def _of_implicit(self, function: Function, one: Instruction, index: int) -> tuple[Place, ...]:
         """Where an instruction that is no call has what it gives for a parameter."""
-        if one[0] == op.ITEM:
-            return self.places.names(function, one[3 + index]) if index < 2 else ()
+        if one[0] in (op.ITEM, op.SET_ITEM):
+            register = _of_subscript(one, index)
+            return self.places.names(function, register) if register is not None else ()
         if index:
             return self.places.names(function, one[4]) if one[0] == op.SET_ATTR else ()
         names = self.places.names(function, one[2 if one[0] in (op.DESTROY, op.SET_ATTR) else 3])
@@ -217,7 +218,9 @@ class WalkNames:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
+            gives_iterator = call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator
+            keys_inside = (ANY,) if gives_iterator else ()  # the loop takes from what is returned
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), keys_inside)
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
@@ -303,13 +306,13 @@ class WalkNames:
         """What indices of one function are called in the other: arguments are parameters."""
         found: dict[Key, Element] = {}
         for param in callee.by_opcode[op.PARAM]:
-            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            register = _operand(caller, call, callee, param[3])
             if register is None or register < 0:
                 continue
             outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
-            if is_down and isinstance(outer.key, tuple):
-                found[outer.key] = inner
-            elif not is_down and isinstance(inner.key, tuple):
+            if is_down:  # of a number too: ``ring[3 % 2]`` is ``ring[turn % 2]`` there
+                found[outer.key if isinstance(outer.key, tuple) else alike(caller, register)] = inner
+            elif isinstance(inner.key, tuple):
                 found[inner.key] = outer
         return found
 
@@ -318,8 +321,8 @@ class WalkNames:
         known = self._constants_given.get((caller, call, callee))
         if known is None:
             known = self._constants_given[caller, call, callee] = {}
-            for param in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) else ():
-                register = operand_of(caller, call, callee, param[3])
+            for param in callee.by_opcode[op.PARAM]:
+                register = _operand(caller, call, callee, param[3])
                 constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
                 if constant is not None and not isinstance(constant, tuple):
                     known.setdefault((type(constant), constant), []).append(alike(callee, param[2]))
@@ -411,3 +414,16 @@ def _taken_up(place: Place, depth: int) -> Place | None:
     if root[0] != "aside":
         return None
     return Place(root[2], place.path) if root[1] == depth else place  # type: ignore[arg-type]
+
+
+def _operand(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call, or what calls a method behind a subscript, gives for a parameter."""
+    if call[0] in (op.ITEM, op.SET_ITEM):
+        return _of_subscript(call, index)
+    return operand_of(caller, call, callee, index) if call[0] in (op.CALL, op.INVOKE) else None
+
+
+def _of_subscript(one: Instruction, index: int) -> int | None:
+    """The register that ``o[key]`` or ``o[key] = value`` gives for a parameter of the object's method."""
+    operands = one[3:5] if one[0] == op.ITEM else one[2:5]
+    return operands[index] if index < len(operands) else None

@@ -133,6 +133,8 @@ class Calls:
         """Whether what is no call may run a method: of an element, or of an attribute that some class computes."""
         if one[0] == op.ITEM:
             return function.is_cpp or self.facts.program.defines("__getitem__")
+        if one[0] == op.SET_ITEM:
+            return not function.is_cpp and self.facts.program.defines("__setitem__")
         return not function.is_cpp and one[0] in _COMPUTED and self.graph.is_computed(function.text(one[_COMPUTED[one[0]]]))
 
     def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:

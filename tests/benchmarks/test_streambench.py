@@ -106,6 +106,36 @@ def test_programs_can_be_read(everything: list[Any]) -> None:
                 assert text.count("{") == text.count("}"), (case.name, path)
 
 
+def test_further_ways(bench: Any, small: Any) -> None:
+    """A sample that the seed draws; each way of Python by itself parses, marks the operations, and has a name of its own."""
+    ways = importlib.import_module("benchmarks.streambench.more_ways")
+    plain = importlib.import_module("benchmarks.streambench.python_ways").WAYS
+    assert len(ways.PYTHON) > 150
+    assert not ways.PYTHON.keys() & plain.keys()
+    everything = bench.further(small, None)
+    assert len(everything) == len(ways.PYTHON)
+    assert bench.further(small, 1) == bench.further(small, 1) != bench.further(small, 2)
+    assert len(bench.further(small, 1)) == bench.SAMPLE
+    for way in everything:
+        case = bench.build(small, way)
+        assert len(case.marks) >= 2, way
+        assert case.bad != case.clean, way
+        for text in (*case.bad.values(), *case.clean.values()):
+            ast.parse(text)
+
+
+def test_ways_that_do_not_fit(bench: Any, small: Any) -> None:
+    """What is dropped is not kept elsewhere; no thread where a template forbids one; nothing to carry; a part that stands in a block."""
+    dropping = replace(small, hazard="SL007", body=small.body + "\ndel host")
+    assert not {"dict-key", "constructed", "submitted"} & {*bench.further(dropping, None)}
+    assert {"static-method", "registered"} <= {*bench.further(dropping, None)}
+    assert "worker-queue" not in bench.further(replace(small, without=frozenset({"thread"})), None)
+    assert "dict-key" not in bench.further(replace(small, takes=()), None)
+    assert "result-object" not in bench.further(replace(small, body="if True:\n    SECOND"), None)
+    assert "frozen" not in bench.further(replace(small, gives="host"), None)
+    assert not bench.further(replace(small, only_ways=frozenset({"direct"})), None)
+
+
 def test_pairs_that_were_written(everything: list[Any]) -> None:
     """A hazard of a rule, two versions of the same files that differ, no mark left in a text, and a name that says track and hazard."""
     known = importlib.import_module("benchmarks.streambench.tools").HAZARDS
