@@ -23,7 +23,7 @@ OPERATOR, FUNCTION = 1_000, 400
 OWN_CALL = 2_500
 """Nanoseconds by which a call takes longer in a recording of the project's recorder, most of them for CUPTI's record of its work.
 
-Loops of one call each are 2 to 3 µs longer in all, a training step of 1,980 calls is 4.5 µs longer for each (`trace_overhead.json`): its
+Loops of one call each are 1.5 to 3 µs longer in all, a training step of 1,980 calls is 4.5 µs longer for each (`trace_overhead.json`): its
 caches are cold. These are the loops' figures, taken up to that step's."""
 BESIDE, BESIDE_IN_THREADS = 2_000, 4_500
 """Nanoseconds that the recorder takes besides, before or behind a call: in the main thread, and in others, as in autograd's."""
