@@ -189,6 +189,9 @@ class Callers(Calls):
             for one in function.by_opcode[op.CLASS]:
                 if one[3] == definition.ir.number:
                     tracker.follow(function, one[2])
+        for methods in (each for one in self.hierarchy.order(definition) for each in one.methods.values()):
+            for method in (each for each in methods if each.is_class_method):  # ``cls`` is the class
+                _follow_receiver(tracker, method)
 
     def _seed_instances(self, tracker: Tracker, owner: ClassInfo, name: str) -> None:
         """Follow the objects of a class and of those that inherit a method."""
@@ -199,10 +202,8 @@ class Callers(Calls):
             for caller, call in self.construction_places(one):
                 tracker.follow(caller, call[2])
             for methods in one.methods.values():
-                for inner in (each for method in methods for each in method.below):
-                    for param in inner.by_opcode[op.PARAM]:
-                        if param[3] == 0 and inner.has_receiver:
-                            tracker.follow(inner, param[2])
+                for inner in (each for method in methods for each in method.below if each.has_receiver):
+                    _follow_receiver(tracker, inner)
 
     def _seed_declared(self, tracker: Tracker, owner: ClassInfo, name: str) -> None:
         """Follow the parameters that are declared to be objects of a class, or of one that inherits a method."""
@@ -280,3 +281,10 @@ class Callers(Calls):
                 places = arguments.joint.places() if arguments.joint is not None else (arguments,)
                 found.update(((receiver, one), None) for one in places)
         return list(found)
+
+
+def _follow_receiver(tracker: Tracker, method: Function) -> None:
+    """Follow what a method calls its object, or its class."""
+    for param in method.by_opcode[op.PARAM]:
+        if param[3] == 0:
+            tracker.follow(method, param[2])

@@ -8,7 +8,7 @@ from functools import partial
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import repeats
+from streamlint.facts.instructions import last_name, repeats
 from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import Container, External, Instance, Key, Name, Object, SuperObject, may_be_under
@@ -22,6 +22,12 @@ MUTATORS = {
     "extend": -1, "update": -1, "extendleft": -1,
 }  # fmt: skip
 """Methods that store an argument in a container: its position, or -1 for one whose elements are stored."""
+PUTTING = frozenset({"heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right"})
+"""Functions of the library that put their second argument into the list that is their first."""
+
+
+TAKING = frozenset({"heappop", "heappushpop", "heapreplace"})
+"""Functions of the library that take an element out of the list that is their first argument."""
 
 
 class Containers(Declared):
@@ -141,7 +147,7 @@ class Containers(Declared):
 def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
     if use[0] in (op.SET_ITEM, op.PUT):
-        mapping = _mapping_of_pair(function, use[3], use[4])
+        mapping = mapping_of_pair(function, use[3], use[4])
         yield use[2], key_at(function, use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
     elif use[0] == op.SET_ATTR:
         yield use[2], function.text(use[3]), use[4], False
@@ -149,6 +155,8 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield use[2], None, use[3], False
     elif use[0] == op.INPLACE:
         yield use[4], None, use[5], True
+    elif use[0] in (op.CALL, op.INVOKE) and (given := put_by_function(function, use)) is not None:
+        yield given[0], None, given[1], False
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
         arguments = use[6:]
         if position >= 0 and len(arguments) > position:
@@ -158,7 +166,13 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
             yield use[3], None, arguments[0], True
 
 
-def _mapping_of_pair(function: Function, key: int, value: int) -> int:
+def put_by_function(function: Function, use: Instruction) -> tuple[int, int] | None:
+    """The list and the element of a call of a function that puts one into the other."""
+    given = use[6 if use[0] == op.INVOKE else 5 :]
+    return (given[0], given[1]) if len(given) > 1 and last_name(function, use) in PUTTING else None
+
+
+def mapping_of_pair(function: Function, key: int, value: int) -> int:
     """The mapping over whose pairs a loop runs that puts each value under its own name again; NONE where there is none."""
     first, second = (function.definitions[each] if each >= 0 else None for each in (key, value))
     if first is None or second is None or (first[0], second[0]) != (op.UNPACK, op.UNPACK) or first[3:] != (second[3], 0, 2, op.NONE):

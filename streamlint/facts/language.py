@@ -307,6 +307,12 @@ def _an_element(flow: Language, callee: External, arguments: Arguments, target: 
         flow.iterate(arguments.positional[0], target)
 
 
+def _entered(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """A stack of contexts enters what it is given."""
+    for context in arguments.positional[:1]:
+        flow.solver.when(context, lambda value: flow.entered(value, target, arguments.site))
+
+
 def _enumerate(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         pair = flow.holding(flow.pair(flow.scalar, flow.given_elements(arguments.positional[0])))
@@ -436,12 +442,13 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),
     (_TUPLE, "tuple"),
-    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace vars dataclasses.asdict attr.asdict attrs.asdict"),
+    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace argparse.Namespace threading.local vars dataclasses.asdict attr.asdict attrs.asdict"),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),
     (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
-    (_an_element, "next min max sum"),
+    (_an_element, "next min max sum heapq.heappop heapq.heappushpop heapq.heapreplace"),
+    (_entered, "contextlib.ExitStack.enter_context contextlib.AsyncExitStack.enter_async_context"),
     (_enumerate, "enumerate"),
     (_zip, "zip itertools.product itertools.zip_longest"),
     (_map, "map"),

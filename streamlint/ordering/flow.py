@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
 from streamlint.facts.language import MAKING_DICTS
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Container, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.cpp_flow import PAIR, put_together
+from streamlint.ordering.library_flow import NAMESPACES, given_by_library, set_by_keywords
 from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
@@ -161,7 +163,8 @@ class Flow:
             parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
         else:
             parts = summed(function, one)
-            tracked = frozenset(held for held in tracked if held.kind not in EXACT)
+            if not any(map(partial(self._is_made_container, function), parts)):
+                tracked = frozenset(held for held in tracked if held.kind not in EXACT)
         targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
         for part in parts if tracked else ():
             for each in targets:
@@ -202,6 +205,10 @@ class Flow:
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         for sources, stands in kept(places, function, one, target):
             yield from self.moved(tracked, sources, stands)
+        for sources, stands, keys in given_by_library(places, function, one, target):
+            yield from self.moved(tracked, sources, stands, keys)
+        for source, stands in set_by_keywords(places, function, one, {held.place for held in tracked}):
+            yield from (held._replace(place=stands) for held in tracked if held.place == source)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)
@@ -216,7 +223,7 @@ class Flow:
             for index, register in enumerate(given):
                 yield from self._generators(tracked, places.names(function, register), target)
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
-        elif name in MAKING_DICTS:
+        elif name in MAKING_DICTS - NAMESPACES:
             yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
@@ -264,11 +271,16 @@ class Flow:
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
-        elif name in function.known("extends"):
+        elif name == "update":
             yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
+        elif name in function.known("extends"):
+            for register in given:
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("takes", "ends"):
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
+        elif name == "values" and not given:
+            yield from self.moved(tracked, receiver, target.behind(ANY), (ANY,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
@@ -293,6 +305,11 @@ class Flow:
     def _is_outcome(self, function: Function, one: Instruction) -> bool:
         """Whether a call gives what a function has returned that a thread has run: the object in hand stands for that as well."""
         return any(row.effect == "block" and row.get("what") == "result" for row in self.facts.rows(function, one))
+
+    def _is_made_container(self, function: Function, register: int) -> bool:
+        """Whether a register holds a container of the program, and no memory."""
+        values = self.facts.values(function, register).values
+        return any(isinstance(value, Container) for value in values) and not any(isinstance(value, Memory) for value in values)
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

@@ -16,6 +16,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
+from streamlint.ordering.getters import Getters
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
@@ -141,6 +142,7 @@ class Places:
         self.records = RecordFields(facts)
         self._old = OldValues()
         self._global: dict[tuple[Unit, str], Place] = {}
+        self.getters = Getters(self)
 
     def of(self, function: Function, register: int) -> Place:
         """Where the value of a register is found: by the names that it was read by."""
@@ -196,10 +198,9 @@ class Places:
         """The place of what a function is given: a parameter, its object, or in C++ an argument that the C API has taken out of a tuple."""
         if one[0] == op.PARAM:
             return Place(("parameter", one[3]))
-        if one[0] == op.CALL and not function.is_cpp:
-            return self._asked(function, one)
-        if one[0] == op.INVOKE and not function.is_cpp:
-            return self._looked_up(function, one)
+        if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp:
+            asked = self._asked if one[0] == op.CALL else self._looked_up
+            return asked(function, one) or self.getters.given(function, one)
         if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         index = self._argument(function, one) if one[0] == op.LOAD else None
@@ -272,7 +273,7 @@ class Places:
             is_this = function.is_cpp and function.unit.ir.constants[one[3]][0] == "this"
             return object_of(function) if is_this else cell_of(function, one[3])
         if opcode == op.ATTR:
-            return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
+            return self._forwarded(function, one) or self.member(function, one[3], function.text(one[4]))
         is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
         return self.of(function, one[3]).behind(self.element(function, one[4])) if is_part else None
 
@@ -311,6 +312,17 @@ class Places:
             return base.behind(POINTEE)
         return base
 
+    def member(self, function: Function, register: int, name: str) -> Place:
+        """An attribute of what a register holds: of a file of the program, its global name."""
+        base = self.of(function, register)
+        unit = self.getters.module(function, register) if base.root[0] == "global" and not base.path and not function.is_cpp else None
+        return self._pointee(function, base).behind(name) if unit is None else self.of_name(unit.body, name)
+
+    def _forwarded(self, function: Function, one: Instruction) -> Place | None:
+        """What ``__getattr__`` takes of an object that the object at hand holds."""
+        path = self.getters.forwarded(function, one) if not function.is_cpp else None
+        return None if path is None else self.of(function, one[3]).behind(*path, function.text(one[4]))
+
     def element(self, function: Function, register: int) -> Element:
         """An index as a key."""
         register = uncast(function, register)
@@ -318,6 +330,8 @@ class Places:
         if one is not None and one[0] == op.BUILD and function.text(one[3]) == "tuple":
             return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)
+        if constant is None and one is not None and one[0] in (op.ATTR, op.NAME) and not function.is_cpp:
+            constant = self.getters.fixed_key(function, register)
         return Element(constant if constant is not None else alike(function, register))
 
     def of_name(self, function: Function, name: str) -> Place:
@@ -357,10 +371,13 @@ class Places:
         elif opcode == op.SET_NAME:
             yield self.of_name(function, function.text(one[2])), one[3]
         elif opcode == op.SET_ATTR:
-            yield self._pointee(function, self.of(function, one[2])).behind(function.text(one[3])), one[4]
+            yield self.member(function, one[2], function.text(one[3])), one[4]
         elif opcode == op.INIT and len(one) > 5:
             yield self.of(function, one[2]).behind(function.text(one[3])), one[5]
         elif opcode == op.SET_ITEM:
             yield self.of(function, one[2]).behind(self.element(function, one[3])), one[4]
+        elif opcode == op.CALL and len(one) == 8 and function.dotted(one[3]) == "setattr" and not function.is_cpp:
+            if isinstance(name := function.constant(one[6]), str):
+                yield self.of(function, one[5]).behind(name), one[7]
         elif opcode == op.SET_DEREF:
             yield self.of(function, one[2]).behind(POINTEE), one[3]

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import MUTATORS, ZIPPING
+from streamlint.facts.containers import MUTATORS, ZIPPING, put_by_function
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.keyword_stores import sets_keywords
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import SAME_ELEMENTS
+from streamlint.ordering.library_flow import SAME, attributes_given
 from streamlint.ordering.places import Places
 from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import deferred_target, kept_by
+from streamlint.waits.operands import argument_registers, deferred_target, kept_by
 
 MOST = 600
 """Registers that are looked at for one question."""
-_PASSING = SAME_ELEMENTS | ZIPPING | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
+_PASSING = SAME_ELEMENTS | ZIPPING | SAME | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
 """Functions of the language and its library that give back an argument, or what goes through its elements."""
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which only those of the file itself count."""
@@ -111,6 +114,9 @@ class Sharing:
                 registers = brought(caller, call, function, index)
                 if registers and self._enters(caller, call, function):
                     yield from ((caller, register) for register in registers)
+        default = function.default_register(index)
+        if default is not None and function.parent is not None:
+            yield function.parent, default
 
     def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
         is_run = any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
@@ -126,12 +132,26 @@ class Sharing:
             if unit.is_cpp == function.is_cpp:
                 yield from ((user, one[2]) for user, one in unit.attribute_uses.get(name, ()) if one[0] != op.INVOKE)
                 yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
+                yield from self._by_keyword(unit, name)
                 for owner in unit.classes:
                     yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
                     yield from self._field(owner, name)
                 if unit.is_cpp:
                     yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
                     yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+
+    def _by_keyword(self, unit: Unit, name: str) -> Iterator[Held]:
+        """What calls of a file give by keyword for an attribute of a name."""
+        for function in unit.functions if not unit.is_cpp else ():
+            for one in (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode]):
+                yield from ((function, register) for key, register in self._attributes_given(function, one) if key == name)
+
+    def _attributes_given(self, function: Function, one: Instruction) -> Iterator[tuple[str, int]]:
+        """The attributes that a call sets by their names, each with the register of the value."""
+        yield from attributes_given(function, one)
+        named = [(kind, register) for kind, register in argument_registers(function, one) if isinstance(kind, str)]
+        if named and self.facts.program.storing and any(map(sets_keywords, self.facts.callee_functions(function, one))):
+            yield from named
 
     def _field(self, owner: ClassInfo, name: str) -> Iterator[Held]:
         """What the calls of a class give for a field, where no constructor takes it."""
@@ -173,8 +193,15 @@ class Sharing:
             yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
             yield function, use[2]
+        elif opcode == op.FUNCTION:
+            yield from self._as_default(function, register, use)
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
             yield from self._passed_on(function, register, use, names)
+
+    def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
+        """The parameters of a function whose default a register is."""
+        made = function.unit.function(use[3])
+        yield from ((made, one[2]) for one in made.by_opcode[op.PARAM] if made.default_register(one[3]) == register)
 
     def _passed_on(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
         """What a call or property makes of a register, keeps it in, or gives it to."""
@@ -184,9 +211,12 @@ class Sharing:
             if given == register:
                 yield function, use[2]
                 yield from self._attribute(function, field, names)
+        for name, given in self._attributes_given(function, use) if use[0] != op.ATTR else ():
+            if given == register:
+                yield from self._attribute(function, name, names)
         if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
             yield function, use[2]
-        if use[0] == op.INVOKE and function.text(use[4]) in MUTATORS:
+        if use[0] == op.INVOKE and (function.text(use[4]) in MUTATORS or put_by_function(function, use) is not None):
             yield from ((function, each) for each in operands_of(function, use))
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
             yield function, use[2]

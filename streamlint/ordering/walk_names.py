@@ -176,7 +176,7 @@ class WalkNames:
             return tuple(name for register in arguments for name in self.places.names(function, register))
         if function.is_cpp and one[0] == op.CALL and deferred_target(function, one) is not None:
             return None  # it is among what was bound
-        if callee.code.name == "__init__" and not _is_plain_method(function, one):
+        if callee.code.name in ("__init__", "__post_init__") and not _is_plain_method(function, one):
             return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)

@@ -294,8 +294,9 @@ class Transfer(CallSites):
         made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
         if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
             return True
+        plain = self.facts.models.marked("binds-arguments") | self.facts.models.marked("passes-objects")
         return any(
-            call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON or call.name in self.facts.models.marked("binds-arguments")
+            call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON or not plain.isdisjoint((call.name, call.name.partition(".")[0]))
             for call in self.libraries(function, one)
         )
 
