@@ -16,7 +16,7 @@ from streamlint.facts.calls import Calls
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Container, Object
+from streamlint.facts.objects import ClassObject, Container, ModuleObject, Object
 from streamlint.facts.program import Program, Unit
 from streamlint.facts.steps import Following, Steps
 from streamlint.facts.stores import Store
@@ -49,6 +49,16 @@ def _may_be_class(store: Store) -> bool:
     if one[0] == op.ATTR:
         return function.text(one[4]) == "__class__"
     return one[0] in (op.NAME, op.LOAD) or (one[0] == op.CALL and function.dotted(one[3]) == "type")
+
+
+def _may_be_module(store: Store) -> bool:
+    """Whether the receiver of a store may be a module: a name that an import binds."""
+    function = store.function
+    one = function.definitions[store.receiver] if store.receiver >= 0 else None
+    if one is not None and one[0] == op.NAME:
+        made = (holder.definitions[register] for holder, register in function.unit.globals.get(function.text(one[3]), ()))
+        return any(each is not None and each[0] == op.IMPORT for each in made)
+    return one is not None and one[0] == op.IMPORT
 
 
 class Callers(Calls):
@@ -91,6 +101,18 @@ class Callers(Calls):
 
                     def arrived(held: Object, stored: Node = stored) -> None:
                         if isinstance(held, ClassObject) and definition in self.hierarchy.order(held.definition):
+                            self.solver.edge(stored, node)
+
+                    self.solver.when(self.register(self.base(store.function), store.receiver), arrived)
+
+    def stored_on_module(self, unit: Unit, name: str, node: Node) -> None:
+        for other in self.nearest(name, unit.path) if not unit.is_cpp else ():
+            for store in other.attribute_stores.get(name, ()):
+                if _may_be_module(store):
+                    stored = self.register(self.base(store.function), store.value)
+
+                    def arrived(held: Object, stored: Node = stored) -> None:
+                        if isinstance(held, ModuleObject) and held.unit is unit:
                             self.solver.edge(stored, node)
 
                     self.solver.when(self.register(self.base(store.function), store.receiver), arrived)

@@ -44,5 +44,9 @@ class GlobalNames:
         known = self._own.get(function)
         if known is None:
             names = (function.text(one[3 if op.DEFINES[opcode] else 2]) for opcode in _NAMING for one in function.by_opcode[opcode])
-            known = self._own[function] = frozenset(self.places.of_name(function, name).root for name in names)
+            led = (one[2] for opcode in (op.ATTR, op.CALL, op.INVOKE) for one in function.by_opcode[opcode] if not function.is_cpp)
+            roots = {self.places.of(function, each).root for each in led}
+            roots |= {self.places.member(function, one[2], function.text(one[3])).root for one in function.by_opcode[op.SET_ATTR]}
+            known = frozenset(root for root in roots if root[0] == "global").union(self.places.of_name(function, name).root for name in names)
+            self._own[function] = known
         return known
