@@ -159,6 +159,10 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield given[0], None, given[1], False
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
         arguments = use[6:]
+        kinds = function.unit.ir.constants[use[5]] if use[5] != op.NONE else ()
+        if position < 0 and kinds:  # ``held.update(name=value)``
+            yield from ((use[3], kind, register, False) for kind, register in zip(kinds, arguments, strict=True) if isinstance(kind, str))
+            arguments = tuple(register for kind, register in zip(kinds, arguments, strict=True) if not isinstance(kind, str))
         if position >= 0 and len(arguments) > position:
             key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
             yield use[3], key, arguments[position], False

@@ -302,6 +302,12 @@ def _elements(flow: Language, callee: External, arguments: Arguments, target: No
         flow.solver.add(target, flow.objects_of_node(flow.given_elements(arguments.positional[0])))
 
 
+def _kept(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """Those elements of the second argument that a function lets pass."""
+    for source in arguments.positional[1:2]:
+        flow.solver.add(target, flow.objects_of_node(flow.given_elements(source)))
+
+
 def _an_element(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         flow.iterate(arguments.positional[0], target)
@@ -446,7 +452,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),
-    (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
+    (_kept, "filter itertools.filterfalse itertools.takewhile itertools.dropwhile"),
+    (_elements, "iter reversed sorted itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
     (_an_element, "next min max sum heapq.heappop heapq.heappushpop heapq.heapreplace"),
     (_entered, "contextlib.ExitStack.enter_context contextlib.AsyncExitStack.enter_async_context"),
     (_enumerate, "enumerate"),

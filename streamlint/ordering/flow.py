@@ -134,6 +134,9 @@ class Flow:
         elif opcode in _READ:
             source = places.of(function, one[2])
             yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
+            index = function.definitions[one[4]] if opcode == op.ITEM and one[4] >= 0 else None
+            if index is not None and index[0] == op.SLICE:
+                yield from self.moved(tracked, places.names(function, one[3]), target.behind(ANY), (ANY,))
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -277,6 +280,9 @@ class Flow:
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("takes", "ends"):
+            if name in function.known("puts-if-absent") and len(given) > 1:
+                stands = places.of(function, one[3]).behind(places.element(function, given[0]))
+                yield from self.moved(tracked, places.names(function, given[1]), stands)
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
         elif name == "values" and not given:

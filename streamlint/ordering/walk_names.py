@@ -204,7 +204,8 @@ class WalkNames:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
+            keys_to = (ANY,) if call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator else ()
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), keys_to)
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
