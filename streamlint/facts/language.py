@@ -338,6 +338,21 @@ def _map(flow: Language, callee: External, arguments: Arguments, target: Node) -
     flow.solver.add(target, flow.objects_of_node(result))
 
 
+def _reduced(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """What a function gives of what it gave before, or was begun with, and one element more."""
+    if len(arguments.positional) < 2:
+        return
+    elements = flow.given_elements(arguments.positional[1])
+    begun = arguments.positional[2] if len(arguments.positional) > 2 else elements
+    each = Arguments(arguments.frame, arguments.site)
+    before = Node(None)
+    flow.solver.edge(begun, before)
+    flow.solver.edge(target, before)
+    each.positional = [before, elements]
+    flow.solver.edge(begun, target)
+    flow.solver.when(arguments.positional[0], lambda value: flow.call(value, each, target))
+
+
 def _getattr(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if len(arguments.positional) < 2:
         return
@@ -459,6 +474,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_enumerate, "enumerate"),
     (_zip, "zip itertools.product itertools.zip_longest"),
     (_map, "map"),
+    (_reduced, "functools.reduce"),
     (_getattr, "getattr"),
     (_type_of, "type"),
     (_scalar, "len range int float bool str repr isinstance hasattr issubclass abs round print id hash any all ord chr setattr"),

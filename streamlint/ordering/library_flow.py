@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.containers import TAKING, mapping_of_pair, put_by_function
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import External
+from streamlint.facts.objects import External, FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, rest_behind
@@ -22,6 +22,8 @@ _COPYING = frozenset({"copy.copy", "dataclasses.replace", "copy.replace", "attr.
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _COPYING)
 NAMESPACES = frozenset({"SimpleNamespace", "Namespace"})
 """What is made of keywords, which are its attributes."""
+_CALLING = frozenset({"map", "reduce"})
+"""What calls its first argument with the elements of the others."""
 ENTERING = frozenset({"enter_context", "enter_async_context"})
 """Methods of stacks of contexts that enter what they are given."""
 _BY_KEYWORD = NAMESPACES | _LAST_NAMES - {"copy"}
@@ -51,6 +53,25 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
         yield places.names(function, given[0][1]), target, ()
     elif one[0] == op.CALL and not given and "weakref.ref.__call__" in _externals(places, function, one):
         yield places.names(function, one[3]), target, ()
+
+
+def elements_given(places: Places, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...] | None:
+    """Where a parameter of a function is found that is called with the elements of iterables: ``map``, ``filter``, ``reduce``."""
+    name, given = last_name(function, one), [register for _, register in argument_registers(function, one)]
+    if name not in _CALLING or len(given) < 2:
+        return None
+    held = places.facts.values(function, given[0]).values
+    if not any(isinstance(value, FunctionObject) and value.function is callee for value in held):
+        return None
+    if name == "reduce":
+        sources = [*(places.names(function, given[2]) if index == 0 and len(given) > 2 else ()), *_behind(places, function, given[1])]
+    else:
+        sources = _behind(places, function, given[1 + index]) if 1 + index < len(given) else []
+    return tuple(sources)
+
+
+def _behind(places: Places, function: Function, register: int) -> list[Place]:
+    return [name.behind(ANY) for name in places.names(function, register)]
 
 
 def attributes_given(function: Function, one: Instruction) -> Iterator[tuple[str, int]]:
