@@ -8,10 +8,11 @@ from functools import partial
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name, repeats
+from streamlint.facts.instructions import repeats
 from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import Container, External, Instance, Key, Name, Object, SuperObject, may_be_under
+from streamlint.facts.passing import put_by_function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -22,12 +23,6 @@ MUTATORS = {
     "extend": -1, "update": -1, "extendleft": -1,
 }  # fmt: skip
 """Methods that store an argument in a container: its position, or -1 for one whose elements are stored."""
-PUTTING = frozenset({"heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right"})
-"""Functions of the library that put their second argument into the list that is their first."""
-
-
-TAKING = frozenset({"heappop", "heappushpop", "heapreplace"})
-"""Functions of the library that take an element out of the list that is their first argument."""
 
 
 class Containers(Declared):
@@ -168,12 +163,6 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
             yield use[3], key, arguments[position], False
         elif position < 0 and arguments:
             yield use[3], None, arguments[0], True
-
-
-def put_by_function(function: Function, use: Instruction) -> tuple[int, int] | None:
-    """The list and the element of a call of a function that puts one into the other."""
-    given = use[6 if use[0] == op.INVOKE else 5 :]
-    return (given[0], given[1]) if len(given) > 1 and last_name(function, use) in PUTTING else None
 
 
 def mapping_of_pair(function: Function, key: int, value: int) -> int:

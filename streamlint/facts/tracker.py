@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.containers import MUTATORS, TAKING, ZIPPING, put_by_function
+from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name, repeats
+from streamlint.facts.passing import TAKING, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
 from streamlint.facts.steps import MOST_AROUND, Following

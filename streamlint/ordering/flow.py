@@ -10,10 +10,11 @@ from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.passing import NAMESPACES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.cpp_flow import PAIR, put_together
-from streamlint.ordering.library_flow import NAMESPACES, given_by_library, set_by_keywords
+from streamlint.ordering.library_flow import given_by_library, set_by_keywords
 from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first

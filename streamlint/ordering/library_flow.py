@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import TAKING, mapping_of_pair, put_by_function
+from streamlint.facts.containers import mapping_of_pair
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import External, FunctionObject
+from streamlint.facts.passing import BY_KEYWORD, COPYING, COPYING_NAMES, NAMESPACES, TAKING, put_by_function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, rest_behind
@@ -17,17 +18,11 @@ Moves = Iterator[tuple[tuple[Place, ...], Place, tuple[Key, ...]]]
 """Places, where what stands there stands afterwards, and the keys that lead to it from them."""
 _JOINING = {"chain": 0, "filter": 1, "filterfalse": 1, "takewhile": 1, "dropwhile": 1}
 """What gives the elements of its arguments, from one of them on."""
-_COPYING = frozenset({"copy.copy", "dataclasses.replace", "copy.replace", "attr.evolve", "attrs.evolve"})
-"""What gives another object with the attributes of its first argument, but for those that are named."""
-_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _COPYING)
-NAMESPACES = frozenset({"SimpleNamespace", "Namespace"})
-"""What is made of keywords, which are its attributes."""
 _CALLING = frozenset({"map", "reduce"})
 """What calls its first argument with the elements of the others."""
 ENTERING = frozenset({"enter_context", "enter_async_context"})
 """Methods of stacks of contexts that enter what they are given."""
-_BY_KEYWORD = NAMESPACES | _LAST_NAMES - {"copy"}
-SAME = frozenset({"filter", "reduce", "copy", "ref"}) | TAKING | ENTERING | _BY_KEYWORD
+SAME = frozenset({"filter", "reduce", "copy", "ref"}) | TAKING | ENTERING | BY_KEYWORD
 """What gives back an argument, or an object that holds what one does."""
 
 
@@ -46,7 +41,7 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
         yield places.names(function, given[0][1]), target, ()
     elif name in NAMESPACES:
         yield from ((places.names(function, register), target.behind(kind), ()) for kind, register in given if isinstance(kind, str))
-    elif name in _LAST_NAMES and given and _externals(places, function, one) & _COPYING:
+    elif name in COPYING_NAMES and given and _externals(places, function, one) & COPYING:
         yield places.names(function, given[0][1]), target, ()
         yield from ((places.names(function, register), target.behind(kind), ()) for kind, register in given if isinstance(kind, str))
     elif name == "ref" and given and "weakref.ref" in _externals(places, function, one):
@@ -72,15 +67,6 @@ def elements_given(places: Places, function: Function, one: Instruction, callee:
 
 def _behind(places: Places, function: Function, register: int) -> list[Place]:
     return [name.behind(ANY) for name in places.names(function, register)]
-
-
-def attributes_given(function: Function, one: Instruction) -> Iterator[tuple[str, int]]:
-    """The attributes that a call sets by their names, each with the register of the value: of what it makes, or ``setattr``'s."""
-    if one[0] == op.CALL and len(one) == 8 and function.dotted(one[3]) == "setattr":
-        name = function.constant(one[6])
-        yield from ((name, one[7]),) if isinstance(name, str) else ()
-    elif last_name(function, one) in _BY_KEYWORD:
-        yield from ((kind, register) for kind, register in argument_registers(function, one) if isinstance(kind, str))
 
 
 def _is_object(places: Places, function: Function, one: Instruction) -> bool:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import MUTATORS, ZIPPING, put_by_function
+from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.keyword_stores import sets_keywords
+from streamlint.facts.passing import attributes_given, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import SAME_ELEMENTS
-from streamlint.ordering.library_flow import SAME, attributes_given
+from streamlint.ordering.library_flow import SAME
 from streamlint.ordering.places import Places
 from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import DICT, LIST, last_name
+from streamlint.facts.instructions import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.carried_calls import ANY, Key, asked, given_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
 from streamlint.waits.entered import Context, entered_by
@@ -25,18 +26,6 @@ MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
 _MOST_CALLERS = 40
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
-COPYING = frozenset({"list", "tuple", "dict", "iter", "reversed", "sorted"})
-"""What the language makes a container of another one with, that holds the same elements."""
-
-
-class Key(NamedTuple):
-    """An attribute or an element (``is_element``) by its name or constant index; None for any element."""
-
-    name: object
-    is_element: bool = True
-
-
-ANY = Key(None)
 _TAKEN: dict[int, Callable[[Function, Instruction], Key]] = {
     op.ATTR: lambda function, one: Key(function.text(one[4]), False),
     op.ITEM: lambda function, one: Key(function.constant(one[4])),
@@ -344,11 +333,8 @@ class Carriers:
             yield from (way.inside(use[-1]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
             return
         edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
-        if one[0] == op.CALL and len(one) > 5 and function.dotted(one[3]) == "next" and all(callee.is_generator for callee in edges):
-            yield way.part(one[5], ANY)
-            return
-        if one[0] == op.CALL and len(one) > 6 and function.dotted(one[3]) == "getattr" and isinstance(function.constant(one[6]), str):
-            yield way.part(one[5], Key(function.constant(one[6]), False))
+        if (taken := asked(function, one, edges)) is not None:
+            yield way.part(*taken)
             return
         for callee in dict.fromkeys(edges):
             yield from self._returned(way, callee, site)
@@ -362,7 +348,7 @@ class Carriers:
             return
         entered = (*way.context, (callee, site))
         if callee.by_opcode[op.YIELD]:
-            given = (end[2] for end in callee.by_opcode[op.YIELD] if way.keys and way.keys[0].is_element and end[2] >= 0)
+            given = (end[3] for end in callee.by_opcode[op.YIELD] if way.keys and way.keys[0].is_element and end[3] >= 0)
             yield from (way.inside(register, callee, entered) for register in given)
         else:
             yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
@@ -386,29 +372,12 @@ class Carriers:
             key = Key(function.constant(given[0][1])) if given and name in function.known("looks-up", "pops-key") else ANY
             if not any(True for _ in self.transfer.modelled(function, one)):
                 yield way.part(one[3], key)
-        elif given and way.keys and (paired := _paired(last_name(function, one), given, way.keys)) is not None:
-            yield way.at(paired[0])._replace(keys=paired[1])
-        elif one[0] == op.INVOKE and not given and len(way.keys) > 1 and function.text(one[4]) == "items" and way.keys[1].name == 1:
-            yield way.at(one[3])._replace(keys=(ANY, *way.keys[2:]))
-        elif one[0] == op.CALL and way.keys and _copies(function, function.dotted(one[3])) and given:
-            yield way.at(given[0][1])
+        else:
+            for register, keys in given_on(function, one, self.facts.callees(function, one), way.keys):
+                yield way.at(register)._replace(keys=keys)
 
 
 def _is_none(way: Carried) -> bool:
     """Whether a register holds None."""
     one = way.instruction
     return one is not None and one[0] == op.CONST and way.function.unit.ir.constants[one[3]] is None
-
-
-def _paired(name: str, given: list[tuple[object, int]], keys: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
-    """The iterable, and the keys behind it, of an element of what ``enumerate`` or ``zip`` gives."""
-    place = keys[1].name if len(keys) > 1 and keys[1].is_element else None
-    if name not in ("enumerate", "zip") or not isinstance(place, int):
-        return None
-    index = place - 1 if name == "enumerate" else place
-    return (given[index][1], (ANY, *keys[2:])) if 0 <= index < len(given) else None
-
-
-def _copies(function: Function, name: str) -> bool:
-    """Whether a function gives a container of the same values."""
-    return name in COPYING or name in function.known("copies-container")
