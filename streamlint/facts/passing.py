@@ -35,3 +35,11 @@ def attributes_given(function: Function, one: Instruction) -> Iterator[tuple[str
         yield from ((name, one[7]),) if isinstance(name, str) else ()
     elif last_name(function, one) in BY_KEYWORD:
         yield from ((kind, register) for register, kind in arguments_of(function, one) if isinstance(kind, str))
+
+
+def attribute_asked(function: Function, one: Instruction) -> str | None:
+    """The attribute that ``getattr`` asks for by its name."""
+    if one[0] != op.CALL or len(one) < 7 or function.is_cpp or function.dotted(one[3]) != "getattr":
+        return None
+    name = function.constant(one[6])
+    return name if isinstance(name, str) else None

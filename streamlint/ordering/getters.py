@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamlint.ordering.places import Place, Places
 
 _CACHING = frozenset({"cache", "lru_cache"})
+_NAMED = frozenset({op.NAME, op.ATTR})
 _LONGEST = 2
 """Attributes on the way from an object to what a method of it gives back."""
 
@@ -56,8 +57,9 @@ class Getters:
             return None
         if not function.code.parameters and any(name.rpartition(".")[2] in _CACHING for name in function.decorators):
             return self.places.of_name(function.unit.body, f"{function.code.qualname}()")
-        given = {self.places.of(function, end[2]) for end in function.by_opcode[op.RETURN] if end[2] >= 0}
-        place = given.pop() if len(given) == 1 and len(function.by_opcode[op.RETURN]) == 1 else None
+        ends = function.by_opcode[op.RETURN]
+        made = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+        place = self.places.of(function, ends[0][2]) if made is not None and made[0] in _NAMED else None
         if place is None or place.root[0] == "global":
             return place
         is_own = place.root == ("parameter", 0) and function.has_receiver and 0 < len(place.path) <= _LONGEST
@@ -82,17 +84,28 @@ class Getters:
 
     def forwarded(self, function: Function, one: Instruction) -> tuple[str, ...] | None:
         """The attributes that lead to the object of which ``__getattr__`` takes what its own does not have."""
-        if not self.facts.program.defines("__getattr__"):
+        if self._is_asked or not self._forwarding:
             return None
         asked = [callee for callee in self.facts.callee_functions(function, one) if callee.code.name == "__getattr__"]
-        ends = asked[0].by_opcode[op.RETURN] if len(asked) == 1 else ()
-        given = asked[0].definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
-        if given is None or given[0] != op.CALL or len(given) != 7 or asked[0].dotted(given[3]) != "getattr":
-            return None
-        inner = self.places.of(asked[0], given[5])
-        path = tuple(key for key in inner.path if isinstance(key, str))
-        is_plain = asked[0].is_parameter(given[6], 1) and inner.root == ("parameter", 0) and len(path) == len(inner.path)
-        return path if is_plain and path else None
+        return self._forwarding.get(asked[0]) if len(asked) == 1 else None
+
+    @cached_property
+    def _forwarding(self) -> dict[Function, tuple[str, ...]]:
+        """The methods ``__getattr__`` that ask another object, each with the attributes that lead there."""
+        units = [unit for unit in self.facts.program.mentioning("__getattr__") if not unit.is_cpp]
+        self._is_asked, was_asked = True, self._is_asked
+        found = {method: self._asks(method) for unit in units for method in unit.methods.get("__getattr__", ())}
+        self._is_asked = was_asked
+        return {method: path for method, path in found.items() if path}
+
+    def _asks(self, method: Function) -> tuple[str, ...]:
+        ends = method.by_opcode[op.RETURN]
+        given = method.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+        if given is None or given[0] != op.CALL or len(given) != 7 or method.dotted(given[3]) != "getattr":
+            return ()
+        inner = self.places.of(method, given[5])
+        is_plain = method.is_parameter(given[6], 1) and inner.root == ("parameter", 0)
+        return tuple(map(str, inner.path)) if is_plain and all(isinstance(key, str) for key in inner.path) else ()
 
     def fixed_key(self, function: Function, register: int) -> str | int | None:
         """What stands for a key that has a name in the whole program: a member of an enumeration, a constant of a class or a file."""

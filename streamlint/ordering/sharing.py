@@ -5,12 +5,14 @@ A wide answer that costs little: it asks no values. Who follows an operation fro
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.keyword_stores import sets_keywords
-from streamlint.facts.passing import attributes_given, put_by_function
+from streamlint.facts.passing import attribute_asked, attributes_given, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -48,6 +50,7 @@ class Sharing:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self._named_in: dict[Unit, dict[str, list[tuple[Function, Instruction, int]]]] = {}
         self.records = transfer.one_of(Places, transfer.facts).records
 
     def with_any(self, held: Iterable[Held]) -> list[Held]:
@@ -86,6 +89,8 @@ class Sharing:
             yield from self._global(function, function.text(one[3]), names)
         elif opcode in _FROM:
             yield function, one[_FROM[opcode]]
+        elif (asked := attribute_asked(function, one)) is not None:
+            yield from self._attribute(function, asked, names)
         if opcode in CALLING:
             yield from self._given_back(function, one)
 
@@ -143,16 +148,37 @@ class Sharing:
 
     def _by_keyword(self, unit: Unit, name: str) -> Iterator[Held]:
         """What calls of a file give by keyword for an attribute of a name."""
-        for function in unit.functions if not unit.is_cpp else ():
-            for one in (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode]):
-                yield from ((function, register) for key, register in self._attributes_given(function, one) if key == name)
+        known = self._named_in.get(unit)
+        if known is None:
+            known = self._named_in[unit] = defaultdict(list)
+            calls = ((each, one) for each in unit.functions for opcode in (op.CALL, op.INVOKE) for one in each.by_opcode[opcode])
+            for function, one in calls if not unit.is_cpp else ():
+                for key, register in (*attributes_given(function, one), *self._keywords(function, one)):
+                    known[key].append((function, one, register))
+                if (asked := attribute_asked(function, one)) is not None:
+                    known[asked].append((function, one, one[2]))
+        for function, one, register in known.get(name, ()):
+            if register == one[2] or any(key == name for key, _ in self._attributes_given(function, one)):
+                yield function, register
 
     def _attributes_given(self, function: Function, one: Instruction) -> Iterator[tuple[str, int]]:
         """The attributes that a call sets by their names, each with the register of the value."""
         yield from attributes_given(function, one)
-        named = [(kind, register) for kind, register in argument_registers(function, one) if isinstance(kind, str)]
-        if named and self.facts.program.storing and any(map(sets_keywords, self.facts.callee_functions(function, one))):
+        named = self._keywords(function, one)
+        if named and any(map(sets_keywords, self.facts.callee_functions(function, one))):
             yield from named
+
+    def _keywords(self, function: Function, one: Instruction) -> list[tuple[str, int]]:
+        """The keywords of a call, where a function of the program sets attributes of such names."""
+        given = argument_registers(function, one) if self._sets_keywords and one[0] in (op.CALL, op.INVOKE) else []
+        return [(kind, register) for kind, register in given if isinstance(kind, str)]
+
+    @cached_property
+    def _sets_keywords(self) -> bool:
+        methods = (
+            each for unit in self.facts.program.storing if not unit.is_cpp for owner in unit.classes for each in owner.methods.values()
+        )
+        return any(sets_keywords(method) for each in methods for method in each)
 
     def _field(self, owner: ClassInfo, name: str) -> Iterator[Held]:
         """What the calls of a class give for a field, where no constructor takes it."""
