@@ -33,7 +33,7 @@ from streamlint.ordering.places import (
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
-from streamlint.transfer import carried
+from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, deferred_target, operand_of
 from streamlint.waits.questions import Key, alike
@@ -387,11 +387,11 @@ def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
     return Element(tuple(found))
 
 
-def _as_key(key: str | Element) -> carried.Key:
+def _as_key(key: str | Element) -> carried_calls.Key:
     """A key as it is asked for: an index that is computed may be any."""
     if isinstance(key, str):
-        return carried.Key(key, False)
-    return carried.Key(key.key if isinstance(key.key, int | str) else None)
+        return carried_calls.Key(key, False)
+    return carried_calls.Key(key.key if isinstance(key.key, int | str) else None)
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:

@@ -258,7 +258,7 @@ class Carriers:
         """What is stored under an attribute of the objects of a class: by its methods, or by what makes a record."""
         key = way.keys[0]
         order = self.facts.hierarchy.order(owner) if not key.is_element else []
-        below = self.facts.hierarchy.cone(owner) if order and made is None else []
+        below = (self.facts.hierarchy.cone(owner) or []) if order and made is None else []
         for each in dict.fromkeys((*order, *(base for one in below for base in self.facts.hierarchy.order(one)))):
             if properties := [one for one in each.methods.get(str(key.name), ()) if one.is_property]:
                 yield from (way.inside(end[2], method) for method in properties for end in method.by_opcode[op.RETURN] if end[2] >= 0)
