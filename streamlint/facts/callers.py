@@ -17,7 +17,7 @@ from streamlint.facts.calls import Calls
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Container, Object
+from streamlint.facts.objects import ClassObject, Container, ModuleObject, Object
 from streamlint.facts.program import Program, Unit
 from streamlint.facts.steps import Following, Steps
 from streamlint.facts.stores import Store
@@ -58,6 +58,16 @@ def _may_be_class(store: Store) -> bool:
     if one[0] == op.ATTR:
         return function.text(one[4]) == "__class__"
     return one[0] in (op.NAME, op.LOAD) or (one[0] == op.CALL and function.dotted(one[3]) == "type")
+
+
+def _may_be_module(store: Store) -> bool:
+    """Whether the receiver of a store may be a module: a name that an import binds."""
+    function = store.function
+    one = function.definitions[store.receiver] if store.receiver >= 0 else None
+    if one is not None and one[0] == op.NAME:
+        made = (holder.definitions[register] for holder, register in function.unit.globals.get(function.text(one[3]), ()))
+        return any(each is not None and each[0] == op.IMPORT for each in made)
+    return one is not None and one[0] == op.IMPORT
 
 
 class Callers(Calls):
@@ -101,6 +111,18 @@ class Callers(Calls):
 
                     def arrived(held: Object, stored: Node = stored) -> None:
                         if isinstance(held, ClassObject) and definition in self.hierarchy.order(held.definition):
+                            self.solver.edge(stored, node)
+
+                    self.solver.when(self.register(self.base(store.function), store.receiver), arrived)
+
+    def stored_on_module(self, unit: Unit, name: str, node: Node) -> None:
+        for other in self.nearest(name, unit.path) if not unit.is_cpp else ():
+            for store in other.attribute_stores.get(name, ()):
+                if _may_be_module(store):
+                    stored = self.register(self.base(store.function), store.value)
+
+                    def arrived(held: Object, stored: Node = stored) -> None:
+                        if isinstance(held, ModuleObject) and held.unit is unit:
                             self.solver.edge(stored, node)
 
                     self.solver.when(self.register(self.base(store.function), store.receiver), arrived)
@@ -200,6 +222,9 @@ class Callers(Calls):
             for one in function.by_opcode[op.CLASS]:
                 if one[3] == definition.ir.number:
                     tracker.follow(function, one[2])
+        for methods in (each for one in self.hierarchy.order(definition) for each in one.methods.values()):
+            for method in (each for each in methods if each.is_class_method):  # ``cls`` is the class
+                _follow_receiver(tracker, method)
 
     def _seed_instances(self, tracker: Tracker, owner: ClassInfo, name: str) -> None:
         """Follow the objects of a class and of those that inherit a method."""
@@ -210,10 +235,8 @@ class Callers(Calls):
             for caller, call in self.construction_places(one):
                 tracker.follow(caller, call[2])
             for methods in one.methods.values():
-                for inner in (each for method in methods for each in method.below):
-                    for param in inner.by_opcode[op.PARAM]:
-                        if param[3] == 0 and inner.has_receiver:
-                            tracker.follow(inner, param[2])
+                for inner in (each for method in methods for each in method.below if each.has_receiver):
+                    _follow_receiver(tracker, inner)
 
     def _seed_declared(self, tracker: Tracker, owner: ClassInfo, name: str) -> None:
         """Follow the parameters that are declared to be objects of a class, or of one that inherits a method."""
@@ -293,3 +316,10 @@ class Callers(Calls):
                 places = arguments.joint.places() if arguments.joint is not None else (arguments,)
                 found.update(((receiver, one), None) for one in places)
         return list(found)
+
+
+def _follow_receiver(tracker: Tracker, method: Function) -> None:
+    """Follow what a method calls its object, or its class."""
+    for param in method.by_opcode[op.PARAM]:
+        if param[3] == 0:
+            tracker.follow(method, param[2])

@@ -24,6 +24,7 @@ from streamlint.facts.objects import (
     Varargs,
     may_be_under,
 )
+from streamlint.facts.passing import put_by_function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -172,7 +173,7 @@ class Containers(Declared):
 def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
     if use[0] in (op.SET_ITEM, op.PUT):
-        mapping = _mapping_of_pair(function, use[3], use[4])
+        mapping = mapping_of_pair(function, use[3], use[4])
         yield use[2], key_at(function, use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
     elif use[0] == op.SET_ATTR:
         yield use[2], function.text(use[3]), use[4], False
@@ -180,8 +181,14 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield use[2], None, use[3], False
     elif use[0] == op.INPLACE:
         yield use[4], None, use[5], True
+    elif use[0] in (op.CALL, op.INVOKE) and (given := put_by_function(function, use)) is not None:
+        yield given[0], None, given[1], False
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
         arguments = use[6:]
+        kinds = function.unit.ir.constants[use[5]] if use[5] != op.NONE else ()
+        if position < 0 and kinds:  # ``held.update(name=value)``
+            yield from ((use[3], kind, register, False) for kind, register in zip(kinds, arguments, strict=True) if isinstance(kind, str))
+            arguments = tuple(register for kind, register in zip(kinds, arguments, strict=True) if not isinstance(kind, str))
         if position >= 0 and len(arguments) > position:
             key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
             yield use[3], key, arguments[position], False
@@ -189,7 +196,7 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
             yield use[3], None, arguments[0], True
 
 
-def _mapping_of_pair(function: Function, key: int, value: int) -> int:
+def mapping_of_pair(function: Function, key: int, value: int) -> int:
     """The mapping over whose pairs a loop runs that puts each value under its own name again; NONE where there is none."""
     first, second = (function.definitions[each] if each >= 0 else None for each in (key, value))
     if first is None or second is None or (first[0], second[0]) != (op.UNPACK, op.UNPACK) or first[3:] != (second[3], 0, 2, op.NONE):

@@ -236,6 +236,7 @@ class Flow:
         for function, register in unit.globals.get(name, ()) if unit.is_cpp else self.arms.stored(unit, name):
             self.solver.edge(self.register(self.base(function), register), node)
         if name in unit.globals:
+            self.stored_on_module(unit, name, node)
             return
         held = [target for target in self._starred(unit) if name in self._global_names(target)]
         for target in held:
@@ -248,6 +249,10 @@ class Flow:
                 libraries = [module for module, taken in unit.imports if taken == "*" and not self.program.imported(module, unit)]
                 known = next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)
                 self.outside(unit, known, node)
+
+    def stored_on_module(self, unit: Unit, name: str, node: Node) -> None:
+        """What other files assign to a global name of a file: ``module.x = …``."""
+        raise NotImplementedError
 
     def outside(self, unit: Unit, name: str, target: Node) -> None:
         """What a name means that no file of the program defines arrives at a node."""

@@ -302,9 +302,21 @@ def _elements(flow: Language, callee: External, arguments: Arguments, target: No
         flow.solver.add(target, flow.objects_of_node(flow.given_elements(arguments.positional[0])))
 
 
+def _kept(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """Those elements of the second argument that a function lets pass."""
+    for source in arguments.positional[1:2]:
+        flow.solver.add(target, flow.objects_of_node(flow.given_elements(source)))
+
+
 def _an_element(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         flow.iterate(arguments.positional[0], target)
+
+
+def _entered(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """A stack of contexts enters what it is given."""
+    for context in arguments.positional[:1]:
+        flow.solver.when(context, lambda value: flow.entered(value, target, arguments.site))
 
 
 def _enumerate(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -324,6 +336,21 @@ def _map(flow: Language, callee: External, arguments: Arguments, target: Node) -
     if arguments.positional:
         flow.solver.when(arguments.positional[0], lambda value: flow.call(value, given, result))
     flow.solver.add(target, flow.objects_of_node(result))
+
+
+def _reduced(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """What a function gives of what it gave before, or was begun with, and one element more."""
+    if len(arguments.positional) < 2:
+        return
+    elements = flow.given_elements(arguments.positional[1])
+    begun = arguments.positional[2] if len(arguments.positional) > 2 else elements
+    each = Arguments(arguments.frame, arguments.site)
+    before = Node(None)
+    flow.solver.edge(begun, before)
+    flow.solver.edge(target, before)
+    each.positional = [before, elements]
+    flow.solver.edge(begun, target)
+    flow.solver.when(arguments.positional[0], lambda value: flow.call(value, each, target))
 
 
 def _getattr(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -436,16 +463,19 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),
     (_TUPLE, "tuple"),
-    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace threading.local vars"),
-    (_DICT, "dataclasses.asdict attr.asdict attrs.asdict"),
+    (_DICT, "dict collections.OrderedDict collections.defaultdict vars dataclasses.asdict attr.asdict attrs.asdict"),
+    (_DICT, "types.SimpleNamespace argparse.Namespace threading.local"),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),
-    (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
-    (_an_element, "next min max sum"),
+    (_kept, "filter itertools.filterfalse itertools.takewhile itertools.dropwhile"),
+    (_elements, "iter reversed sorted itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
+    (_an_element, "next min max sum heapq.heappop heapq.heappushpop heapq.heapreplace"),
+    (_entered, "contextlib.ExitStack.enter_context contextlib.AsyncExitStack.enter_async_context"),
     (_enumerate, "enumerate"),
     (_zip, "zip itertools.product itertools.zip_longest"),
     (_map, "map"),
+    (_reduced, "functools.reduce"),
     (_getattr, "getattr"),
     (_type_of, "type"),
     (_scalar, "len range int float bool str repr isinstance hasattr issubclass abs round print id hash any all ord chr setattr"),

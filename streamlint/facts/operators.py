@@ -224,13 +224,13 @@ class Operators(Protocols):
         key = arguments.keywords.get("key")
         if key is not None and (name in OF_FUNCTIONS or name == "container.sort"):
             self.given_each(key, held, arguments)
-        if name in ("filter", "functools.reduce") and len(arguments.positional) > 1:
-            self.given_each(arguments.positional[0], arguments.positional[1], arguments, 1 if name == "filter" else 2)
+        if name == "filter" and len(arguments.positional) > 1:
+            self.given_each(arguments.positional[0], arguments.positional[1], arguments)
 
-    def given_each(self, callee: Node, iterable: Node, arguments: Arguments, times: int = 1) -> None:
+    def given_each(self, callee: Node, iterable: Node, arguments: Arguments) -> None:
         """A function is called with the elements of an iterable."""
         each = Arguments(arguments.frame, arguments.site)
-        each.positional = [self.given_elements(iterable)] * times
+        each.positional = [self.given_elements(iterable)]
         self.solver.when(callee, lambda value: self.call(value, each, Node(None)))
 
     def elements_asked(self, held: Node, names: tuple[str, ...], arguments: Arguments, target: Node) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import repeats
+from streamlint.facts.instructions import last_name, repeats
+from streamlint.facts.passing import TAKING, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
 from streamlint.facts.steps import MOST_AROUND, Following
@@ -147,6 +148,10 @@ class Tracker(Following):
         name = function.text(use[4]) if use[0] == op.INVOKE else ""
         if use[0] == op.INVOKE and name in MUTATORS:
             self._held_by(function, use[3], depth)
+        if (put := put_by_function(function, use)) is not None:
+            self._held_by(function, put[0], depth) if index else self.changed(function, use)
+        if not index and last_name(function, use) in TAKING:
+            self.taken_out(function, use[2], depth)
         targets = list(self._static_targets(function, use, name))
         for target, offset in targets:
             self._parameter(target, index + offset, kind, depth)

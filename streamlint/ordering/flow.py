@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from streamlint.facts.containers import ZIPPING, ends_of
 from streamlint.facts.functions import Function
-from streamlint.facts.keyword_stores import gives_attributes
 from streamlint.facts.language import MAKING_DICTS
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.passing import NAMESPACES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.cpp_flow import PAIR, element_taken, put_together
+from streamlint.ordering.library_flow import given_by_library, set_by_keywords
 from streamlint.ordering.places import ADDRESS, ANY, NEWEST, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
 from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
@@ -186,8 +187,8 @@ class Flow:
             parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
         else:
             parts = summed(function, one)
-            is_list = any(isinstance(value, Container) for value in self.facts.values(function, one[4]).values) if parts else False
-            tracked = tracked if is_list else frozenset(held for held in tracked if held.kind not in EXACT)
+            if not any(map(partial(self._is_made_container, function), parts)):
+                tracked = frozenset(held for held in tracked if held.kind not in EXACT)
         targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
         for part in parts if tracked else ():
             for each in targets:
@@ -229,6 +230,10 @@ class Flow:
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         for sources, stands in kept(places, function, one, target):
             yield from self.moved(tracked, sources, stands)
+        for sources, stands, keys in given_by_library(places, function, one, target):
+            yield from self.moved(tracked, sources, stands, keys)
+        for source, stands in set_by_keywords(places, function, one, {held.place for held in tracked}):
+            yield from (held._replace(place=stands) for held in tracked if held.place == source)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)
@@ -243,7 +248,7 @@ class Flow:
             for index, register in enumerate(given):
                 yield from self._generators(tracked, places.names(function, register), target)
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
-        elif name in MAKING_DICTS:
+        elif name in MAKING_DICTS - NAMESPACES:
             yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
@@ -295,8 +300,7 @@ class Flow:
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("extends"):
-            put = self._of_dict(function, one, tracked, places.of(function, one[3]))
-            yield from map(partial(_as_attribute, places.of(function, one[3])), put) if gives_attributes(function, one[3]) else put
+            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
             if name in function.known("puts-if-absent") and len(given) > 1:
                 element = places.of(function, one[3]).behind(places.element(function, given[0]))
@@ -332,6 +336,11 @@ class Flow:
         """Whether a call gives what a function has returned that a thread has run: the object in hand stands for that as well."""
         return any(row.effect == "block" and row.get("what") == "result" for row in self.facts.rows(function, one))
 
+    def _is_made_container(self, function: Function, register: int) -> bool:
+        """Whether a register holds a container of the program, and no memory."""
+        values = self.facts.values(function, register).values
+        return any(isinstance(value, Container) for value in values) and not any(isinstance(value, Memory) for value in values)
+
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values
         return not values or any(isinstance(value, Container) or type(value).__name__ in ("Elements", "Unknown") for value in values)
@@ -358,14 +367,6 @@ def _pointed(source: Place, held: Place, target: Place) -> tuple[Place, ...]:
         return ()
     inside = (target.behind(ANY, *rest),) if len(source.path) > 1 and isinstance(source.path[-2], Element) else ()
     return (target.behind(*rest) if rest and isinstance(rest[0], str) else target.behind(POINTEE, *rest), *inside)
-
-
-def _as_attribute(owner: Place, held: Tracked) -> Tracked:
-    """What stands under a name in the dictionary of an object's attributes, at the attribute."""
-    key = held.place.path[len(owner.path)] if len(held.place.path) > len(owner.path) else None
-    if not isinstance(key, Element) or not isinstance(key.key, str):
-        return held
-    return held._replace(place=owner.behind(key.key, *held.place.path[len(owner.path) + 1 :]))
 
 
 def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> Tracked | None:

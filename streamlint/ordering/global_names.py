@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Places, Root
@@ -44,5 +46,12 @@ class GlobalNames:
         known = self._own.get(function)
         if known is None:
             names = (function.text(one[3 if op.DEFINES[opcode] else 2]) for opcode in _NAMING for one in function.by_opcode[opcode])
-            known = self._own[function] = frozenset(self.places.of_name(function, name).root for name in names)
+            named = {self.places.of_name(function, name).root for name in names}
+            known = self._own[function] = frozenset(named.union(self._led_to(function) if not function.is_cpp else ()))
         return known
+
+    def _led_to(self, function: Function) -> Iterator[Root]:
+        """Global names to which a function gets by other names: attributes of modules, and what functions give back."""
+        led = [self.places.of(function, one[2]) for opcode in (op.ATTR, op.CALL, op.INVOKE) for one in function.by_opcode[opcode]]
+        led += [self.places.member(function, one[2], function.text(one[3])) for one in function.by_opcode[op.SET_ATTR]]
+        yield from (place.root for place in led if place.root[0] == "global")

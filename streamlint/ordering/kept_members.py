@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.places import ANY, OWN, Place, Places, rest_behind
-from streamlint.transfer import carried
+from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
@@ -74,7 +74,7 @@ class KeptMembers:
         """Python: the elements of lists that objects keep which the function makes, where they are what a place holds."""
         for one in function.by_opcode[op.CALL]:
             for name in self._lists_of(function, one):
-                parts = self.carriers.parts(function, one[2], (carried.Key(name, False), carried.Key(None)))
+                parts = self.carriers.parts(function, one[2], (carried_calls.Key(name, False), carried_calls.Key(None)))
                 if any(part.function is function and self.places.of(function, part.register) == mine for part in parts):
                     yield one, self.places.of(function, one[2]).behind(name, ANY)
 

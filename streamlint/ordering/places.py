@@ -11,12 +11,12 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.keyword_stores import OF_ATTRIBUTES, gives_attributes
 from streamlint.facts.objects import Constant, Container, Group, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
+from streamlint.ordering.getters import Getters
 from streamlint.ordering.given_places import leads_inside, static_local
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
@@ -154,6 +154,7 @@ class Places:
         self.records = RecordFields(facts)
         self._old = OldValues()
         self._global: dict[tuple[Unit, str], Place] = {}
+        self.getters = Getters(self)
 
     def of(self, function: Function, register: int) -> Place:
         """Where the value of a register is found: by the names that it was read by."""
@@ -218,10 +219,9 @@ class Places:
         """The place of what a function is given: a parameter, its object, or in C++ an argument that the C API has taken out of a tuple."""
         if one[0] == op.PARAM:
             return Place(("parameter", one[3]))
-        if one[0] == op.CALL and not function.is_cpp:
-            return self._asked(function, one)
-        if one[0] == op.INVOKE and not function.is_cpp:
-            return self._looked_up(function, one)
+        if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp:
+            asked = self._asked if one[0] == op.CALL else self._looked_up
+            return asked(function, one) or self.getters.given(function, one)
         if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         index = self._argument(function, one) if one[0] == op.LOAD else None
@@ -231,8 +231,6 @@ class Places:
         """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
         if function.has_receiver and function.dotted(one[3]) == "super":
             return Place(("parameter", 0))
-        if gives_attributes(function, one[2]):
-            return self.of(function, one[5])
         if not asks_for_attribute(function, one):
             return None
         names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
@@ -319,9 +317,7 @@ class Places:
             is_this = function.is_cpp and function.unit.ir.constants[one[3]][0] == "this"
             return object_of(function) if is_this else cell_of(function, one[3])
         if opcode == op.ATTR:
-            name = function.text(one[4])
-            base = self._pointee(function, self.of(function, one[3]))
-            return base if name == OF_ATTRIBUTES and not function.is_cpp else base.behind(name)
+            return self._forwarded(function, one) or self.member(function, one[3], function.text(one[4]))
         is_part = opcode == op.ITEM and not (is_gathered(self.facts, function, one) or self._is_cut(function, one))
         return self.of(function, one[3]).behind(self.element(function, one[4])) if is_part else None
 
@@ -367,6 +363,17 @@ class Places:
             return base.behind(POINTEE)
         return base
 
+    def member(self, function: Function, register: int, name: str) -> Place:
+        """An attribute of what a register holds: of a file of the program, its global name."""
+        base = self.of(function, register)
+        unit = self.getters.module(function, register) if base.root[0] == "global" and not base.path and not function.is_cpp else None
+        return self._pointee(function, base).behind(name) if unit is None else self.of_name(unit.body, name)
+
+    def _forwarded(self, function: Function, one: Instruction) -> Place | None:
+        """What ``__getattr__`` takes of an object that the object at hand holds."""
+        path = self.getters.forwarded(function, one) if not function.is_cpp else None
+        return None if path is None else self.of(function, one[3]).behind(*path, function.text(one[4]))
+
     def element(self, function: Function, register: int) -> Element:
         """An index as a key."""
         register = uncast(function, register)
@@ -375,14 +382,8 @@ class Places:
             return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)
         if constant is None and one is not None and one[0] in (op.ATTR, op.NAME) and not function.is_cpp:
-            constant = self._fixed(function, register)
+            constant = self.getters.fixed_key(function, register)
         return Element(constant if constant is not None else alike(function, register))
-
-    def _fixed(self, function: Function, register: int) -> str | int | None:
-        """Python: the only constant that a name or an attribute ever stands for, such as a member of an enumeration."""
-        values = list(self.facts.values(function, register).values)
-        value = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else None
-        return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
     def of_name(self, function: Function, name: str) -> Place:
         """A global name, or in C++ a member of the receiver."""
@@ -424,10 +425,13 @@ class Places:
         elif opcode == op.SET_NAME:
             yield self.of_name(function, function.text(one[2])), one[3]
         elif opcode == op.SET_ATTR:
-            yield self._pointee(function, self.of(function, one[2])).behind(function.text(one[3])), one[4]
+            yield self.member(function, one[2], function.text(one[3])), one[4]
         elif opcode == op.INIT and len(one) > 5:
             yield self.of(function, one[2]).behind(function.text(one[3])), one[5]
         elif opcode == op.SET_ITEM:
             yield self.of(function, one[2]).behind(self.element(function, one[3])), one[4]
+        elif opcode == op.CALL and len(one) == 8 and function.dotted(one[3]) == "setattr" and not function.is_cpp:
+            if isinstance(name := function.constant(one[6]), str):
+                yield self.of(function, one[5]).behind(name), one[7]
         elif opcode == op.SET_DEREF:
             yield self.of(function, one[2]).behind(POINTEE), one[3]

@@ -21,6 +21,7 @@ from streamlint.facts.objects import (
 )
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.library_flow import elements_given
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.spread import spread_to
 from streamlint.waits.operands import argument_registers, deferred_target, kept_by, operand_of
@@ -80,6 +81,8 @@ def prepared(places: Places, function: Function, one: Instruction, callee: Funct
     function; None where the call calls none."""
     if one[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
         return None
+    if (held := elements_given(places, function, one, callee, index)) is not None:
+        return held
     found: dict[Place, None] | None = None
     for layers in _layers(places, places.facts.callees(function, one), callee):
         found = found if found is not None else {}

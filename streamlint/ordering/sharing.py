@@ -5,23 +5,29 @@ A wide answer that costs little: it asks no values. Who follows an operation fro
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.keyword_stores import sets_keywords
+from streamlint.facts.passing import attribute_asked, attributes_given, put_by_function
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import SAME_ELEMENTS
+from streamlint.ordering.library_flow import SAME
 from streamlint.ordering.places import Places
 from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import deferred_target, kept_by
+from streamlint.waits.operands import argument_registers, deferred_target, kept_by
 
 MOST = 600
 """Registers that are looked at for one question."""
-_PASSING = SAME_ELEMENTS | ZIPPING | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
+_PASSING = SAME_ELEMENTS | ZIPPING | SAME | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
 """Functions of the language and its library that give back an argument, or what goes through its elements."""
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which only those of the file itself count."""
@@ -44,6 +50,7 @@ class Sharing:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self._named_in: dict[Unit, dict[str, list[tuple[Function, Instruction, int]]]] = {}
         self.records = transfer.one_of(Places, transfer.facts).records
 
     def with_any(self, held: Iterable[Held]) -> list[Held]:
@@ -82,6 +89,8 @@ class Sharing:
             yield from self._global(function, function.text(one[3]), names)
         elif opcode in _FROM:
             yield function, one[_FROM[opcode]]
+        elif (asked := attribute_asked(function, one)) is not None:
+            yield from self._attribute(function, asked, names)
         if opcode in CALLING:
             yield from self._given_back(function, one)
 
@@ -111,6 +120,9 @@ class Sharing:
                 registers = brought(caller, call, function, index)
                 if registers and self._enters(caller, call, function):
                     yield from ((caller, register) for register in registers)
+        default = function.default_register(index)
+        if default is not None and function.parent is not None:
+            yield function.parent, default
 
     def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
         is_run = any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
@@ -126,12 +138,47 @@ class Sharing:
             if unit.is_cpp == function.is_cpp:
                 yield from ((user, one[2]) for user, one in unit.attribute_uses.get(name, ()) if one[0] != op.INVOKE)
                 yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
+                yield from self._by_keyword(unit, name)
                 for owner in unit.classes:
                     yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
                     yield from self._field(owner, name)
                 if unit.is_cpp:
                     yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
                     yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+
+    def _by_keyword(self, unit: Unit, name: str) -> Iterator[Held]:
+        """What calls of a file give by keyword for an attribute of a name."""
+        known = self._named_in.get(unit)
+        if known is None:
+            known = self._named_in[unit] = defaultdict(list)
+            calls = ((each, one) for each in unit.functions for opcode in (op.CALL, op.INVOKE) for one in each.by_opcode[opcode])
+            for function, one in calls if not unit.is_cpp else ():
+                for key, register in (*attributes_given(function, one), *self._keywords(function, one)):
+                    known[key].append((function, one, register))
+                if (asked := attribute_asked(function, one)) is not None:
+                    known[asked].append((function, one, one[2]))
+        for function, one, register in known.get(name, ()):
+            if register == one[2] or any(key == name for key, _ in self._attributes_given(function, one)):
+                yield function, register
+
+    def _attributes_given(self, function: Function, one: Instruction) -> Iterator[tuple[str, int]]:
+        """The attributes that a call sets by their names, each with the register of the value."""
+        yield from attributes_given(function, one)
+        named = self._keywords(function, one)
+        if named and any(map(sets_keywords, self.facts.callee_functions(function, one))):
+            yield from named
+
+    def _keywords(self, function: Function, one: Instruction) -> list[tuple[str, int]]:
+        """The keywords of a call, where a function of the program sets attributes of such names."""
+        given = argument_registers(function, one) if self._sets_keywords and one[0] in (op.CALL, op.INVOKE) else []
+        return [(kind, register) for kind, register in given if isinstance(kind, str)]
+
+    @cached_property
+    def _sets_keywords(self) -> bool:
+        methods = (
+            each for unit in self.facts.program.storing if not unit.is_cpp for owner in unit.classes for each in owner.methods.values()
+        )
+        return any(sets_keywords(method) for each in methods for method in each)
 
     def _field(self, owner: ClassInfo, name: str) -> Iterator[Held]:
         """What the calls of a class give for a field, where no constructor takes it."""
@@ -173,8 +220,15 @@ class Sharing:
             yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
             yield function, use[2]
+        elif opcode == op.FUNCTION:
+            yield from self._as_default(function, register, use)
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
             yield from self._passed_on(function, register, use, names)
+
+    def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
+        """The parameters of a function whose default a register is."""
+        made = function.unit.function(use[3])
+        yield from ((made, one[2]) for one in made.by_opcode[op.PARAM] if made.default_register(one[3]) == register)
 
     def _passed_on(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
         """What a call or property makes of a register, keeps it in, or gives it to."""
@@ -184,9 +238,12 @@ class Sharing:
             if given == register:
                 yield function, use[2]
                 yield from self._attribute(function, field, names)
+        for name, given in self._attributes_given(function, use) if use[0] != op.ATTR else ():
+            if given == register:
+                yield from self._attribute(function, name, names)
         if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
             yield function, use[2]
-        if use[0] == op.INVOKE and function.text(use[4]) in MUTATORS:
+        if use[0] == op.INVOKE and (function.text(use[4]) in MUTATORS or put_by_function(function, use) is not None):
             yield from ((function, each) for each in operands_of(function, use))
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
             yield function, use[2]

@@ -37,6 +37,9 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
             target = Place(("parameter", 1), (Element(index),)) if taken_apart(places.facts, callee) else Place(("parameter", 1 + index))
             yield from ((name, target) for name in places.names(function, register) if kind is None)
         return
+    if callee.code.name == "__post_init__":
+        for field, register in places.records.given(function, call):
+            yield from ((name, Place(("parameter", 0), (field,))) for name in places.names(function, register))
     if not ({"star", "double"} & set(kinds) or any(kind in (LIST, DICT) for kind, _ in given)):
         return
     yield from _by_position(places, function, kinds, given, bound_of(function, call, callee))
@@ -44,9 +47,13 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
 
 
 def spread_to(places: Places, function: Function, call: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
-    """The places of a caller that mean a parameter of the callee."""
+    """The places of a caller that mean a parameter of the callee: what is spread, or the default of a function that it has made."""
     wanted = Place(("parameter", index))
-    return tuple(source for source, target in spread(places, function, call, callee) if target == wanted)
+    found = tuple(source for source, target in spread(places, function, call, callee) if target == wanted)
+    if found or callee.parent is not function or index >= len(callee.code.parameters):
+        return found
+    default = callee.default_register(index)
+    return places.names(function, default) if default is not None else ()
 
 
 def _by_position(places: Places, function: Function, kinds: list[str], given: list[Given], index: int) -> Iterator[tuple[Place, Place]]:

@@ -33,7 +33,7 @@ from streamlint.ordering.places import (
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
-from streamlint.transfer import carried
+from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, deferred_target, operand_of
 from streamlint.waits.questions import Key, alike
@@ -188,7 +188,7 @@ class WalkNames:
             return tuple(name for register in arguments for name in self.places.names(function, register))
         if function.is_cpp and one[0] == op.CALL and deferred_target(function, one) is not None:
             return None  # it is among what was bound
-        if callee.code.name == "__init__" and not _is_plain_method(function, one):
+        if callee.code.name in ("__init__", "__post_init__") and not _is_plain_method(function, one):
             return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
@@ -218,9 +218,8 @@ class WalkNames:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            gives_iterator = call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator
-            keys_inside = (ANY,) if gives_iterator else ()  # the loop takes from what is returned
-            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), keys_inside)
+            keys_to = (ANY,) if call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator else ()
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), keys_to)
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
@@ -402,11 +401,11 @@ def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
     return Element(tuple(found))
 
 
-def _as_key(key: str | Element) -> carried.Key:
+def _as_key(key: str | Element) -> carried_calls.Key:
     """A key as it is asked for: an index that is computed may be any."""
     if isinstance(key, str):
-        return carried.Key(key, False)
-    return carried.Key(key.key if isinstance(key.key, int | str) else None)
+        return carried_calls.Key(key, False)
+    return carried_calls.Key(key.key if isinstance(key.key, int | str) else None)
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:

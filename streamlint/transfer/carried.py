@@ -15,6 +15,7 @@ from streamlint.facts.instructions import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.carried_calls import ANY, Key, asked, given_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
 from streamlint.waits.entered import Context, entered_by
@@ -25,18 +26,6 @@ MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
 _MOST_CALLERS = 40
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
-COPYING = frozenset({"list", "tuple", "dict", "iter"})
-"""What the language makes a container of another one with, that holds the same elements."""
-
-
-class Key(NamedTuple):
-    """An attribute or an element (``is_element``) by its name or constant index; None for any element."""
-
-    name: object
-    is_element: bool = True
-
-
-ANY = Key(None)
 _TAKEN: dict[int, Callable[[Function, Instruction], Key]] = {
     op.ATTR: lambda function, one: Key(function.text(one[4]), False),
     op.ITEM: lambda function, one: Key(function.constant(one[4])),
@@ -268,7 +257,12 @@ class Carriers:
     def _stored(self, way: Carried, owner: ClassInfo, made: Site | None = None) -> Iterator[Carried]:
         """What is stored under an attribute of the objects of a class: by its methods, or by what makes a record."""
         key = way.keys[0]
-        for each in self.facts.hierarchy.order(owner) if not key.is_element else ():
+        order = self.facts.hierarchy.order(owner) if not key.is_element else []
+        below = (self.facts.hierarchy.cone(owner) or []) if order and made is None else []
+        for each in dict.fromkeys((*order, *(base for one in below for base in self.facts.hierarchy.order(one)))):
+            if properties := [one for one in each.methods.get(str(key.name), ()) if one.is_property]:
+                yield from (way.inside(end[2], method) for method in properties for end in method.by_opcode[op.RETURN] if end[2] >= 0)
+                continue
             for store in each.own_stores.get(str(key.name), ()):
                 is_making = made is not None and store.function.code.name == "__init__"
                 entered = (*way.context, (store.function, made)) if is_making and made is not None else way.context
@@ -336,9 +330,12 @@ class Carriers:
         if way.keys and not made and self.records.of(function, one):
             yield from self._recorded(way, site)
         if made:
-            yield from (way.inside(use[4]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
+            yield from (way.inside(use[-1]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
             return
         edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        if (taken := asked(function, one, edges)) is not None:
+            yield way.part(*taken)
+            return
         for callee in dict.fromkeys(edges):
             yield from self._returned(way, callee, site)
         if not edges and not function.is_cpp:
@@ -347,8 +344,13 @@ class Carriers:
 
     def _returned(self, way: Carried, callee: Function, site: Site) -> Iterator[Carried]:
         """What a function gives back to a call that enters it."""
-        if entered_by(way.context, callee) is None and callee.code.name != "__init__" and not callee.by_opcode[op.YIELD]:
-            entered = (*way.context, (callee, site))
+        if entered_by(way.context, callee) is not None or callee.code.name == "__init__":
+            return
+        entered = (*way.context, (callee, site))
+        if callee.by_opcode[op.YIELD]:
+            given = (end[3] for end in callee.by_opcode[op.YIELD] if way.keys and way.keys[0].is_element and end[3] >= 0)
+            yield from (way.inside(register, callee, entered) for register in given)
+        else:
             yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
 
     def _classes(self, function: Function, one: Instruction) -> Iterator[ClassInfo]:
@@ -358,6 +360,8 @@ class Carriers:
 
     def _sets(self, function: Function, use: Instruction, register: int, key: Key) -> bool:
         """Whether an attribute of what a register holds is set."""
+        if use[0] == op.CALL and len(use) == 8 and use[5] == register and function.dotted(use[3]) == "setattr":
+            return not key.is_element and function.constant(use[6]) == key.name
         return use[0] == op.SET_ATTR and use[2] == register and not key.is_element and function.text(use[3]) == key.name
 
     def _taken(self, way: Carried, one: Instruction) -> Iterator[Carried]:
@@ -368,16 +372,12 @@ class Carriers:
             key = Key(function.constant(given[0][1])) if given and name in function.known("looks-up", "pops-key") else ANY
             if not any(True for _ in self.transfer.modelled(function, one)):
                 yield way.part(one[3], key)
-        elif one[0] == op.CALL and way.keys and _copies(function, function.dotted(one[3])) and given:
-            yield way.at(given[0][1])
+        else:
+            for register, keys in given_on(function, one, self.facts.callees(function, one), way.keys):
+                yield way.at(register)._replace(keys=keys)
 
 
 def _is_none(way: Carried) -> bool:
     """Whether a register holds None."""
     one = way.instruction
     return one is not None and one[0] == op.CONST and way.function.unit.ir.constants[one[3]] is None
-
-
-def _copies(function: Function, name: str) -> bool:
-    """Whether a function gives a container of the same values."""
-    return name in COPYING or name in function.known("copies-container")

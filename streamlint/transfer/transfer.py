@@ -299,10 +299,14 @@ class Transfer(CallSites):
     def is_of_language(self, function: Function, one: Instruction) -> bool:
         """Whether a call is one of the language itself, which puts no work on a device: also of the type that a value is found to have."""
         made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
+        held = function.definitions[one[3]] if one[0] == op.INVOKE and one[3] >= 0 and not function.is_cpp else None
+        if held is not None and held[0] == op.ATTR and function.text(held[4]) == "__dict__":
+            return True
         if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
             return True
+        plain = self.facts.models.marked("binds-arguments") | self.facts.models.marked("passes-objects")
         return any(
-            call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON or call.name in self.facts.models.marked("binds-arguments")
+            call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON or not plain.isdisjoint((call.name, call.name.partition(".")[0]))
             for call in self.libraries(function, one)
         )
 

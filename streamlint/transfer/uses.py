@@ -13,7 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
-from streamlint.transfer.carried import COPYING
+from streamlint.transfer.carried_calls import COPIED
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
@@ -295,7 +295,7 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
 
 def _copies_elements(function: Function, one: Instruction) -> bool:
     """Whether a container is made of another one."""
-    return one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) in COPYING
+    return one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) in COPIED
 
 
 def _put_in(function: Function, container: int) -> Iterator[int]:

@@ -144,7 +144,8 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     if one is None or owner is None or one[0] not in (op.NAME, op.ATTR, op.LOAD):
         handing = function.unit.program.handing
         return 0 if handing is not None and handing.is_plain(function, call, callee) else 1
-    return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
+    is_plain = function.dotted(call[3]).rpartition(".")[2] == owner.ir.name and "classmethod" not in callee.decorators
+    return 0 if is_plain else 1
 
 
 def deferred_target(function: Function, call: Instruction) -> Called | None:

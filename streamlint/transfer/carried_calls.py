@@ -1,0 +1,81 @@
+"""What calls of the language and its library carry: the register, and the keys behind it, of a part of what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
+from streamlint.facts.objects import External, Object
+from streamlint.facts.passing import COPYING, NAMESPACES, TAKING, attributes_given
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.operands import argument_registers
+
+COPIED = frozenset({"list", "tuple", "dict", "iter", "reversed", "sorted"})
+"""What the language makes a container of another one with, that holds the same elements."""
+_BEHIND = {"enumerate": 1, "zip": 0}
+"""What gives tuples of elements, with the number of its first argument's element in them."""
+
+
+class Key(NamedTuple):
+    """An attribute or an element (``is_element``) by its name or constant index; None for any element."""
+
+    name: object
+    is_element: bool = True
+
+
+ANY = Key(None)
+Keys = tuple[Key, ...]
+
+
+def asked(function: Function, one: Instruction, callees: list[Function]) -> tuple[int, Key] | None:
+    """The object, and what ``next`` or ``getattr`` takes of it."""
+    if one[0] != op.CALL or len(one) < 6:
+        return None
+    name = function.dotted(one[3])
+    if name == "next" and all(callee.is_generator for callee in callees):
+        return one[5], ANY
+    attribute = function.constant(one[6]) if name == "getattr" and len(one) > 6 else None
+    return (one[5], Key(attribute, False)) if isinstance(attribute, str) else None
+
+
+def given_on(function: Function, one: Instruction, callees: list[Object], keys: Keys) -> Iterator[tuple[int, Keys]]:
+    """What a call of a library may give the part of that some keys lead to, each with the keys behind it."""
+    name, given = last_name(function, one), argument_registers(function, one)
+    externals = {value.name for value in callees if isinstance(value, External)}
+    if one[0] == op.CALL and not given and "weakref.ref.__call__" in externals:
+        yield one[3], keys
+    elif given and "weakref.ref" in externals:
+        yield given[0][1], keys
+    elif keys and (name in NAMESPACES or externals & COPYING):
+        named = [register for key, register in attributes_given(function, one) if key == keys[0].name and not keys[0].is_element]
+        yield from ((register, keys[1:]) for register in named)
+        if not named and externals & COPYING and given:
+            yield given[0][1], keys
+    elif name in TAKING and given:
+        yield given[0][1], (ANY, *keys)
+    elif keys:
+        yield from _elements(function, one, name, given, keys)
+
+
+def _elements(function: Function, one: Instruction, name: str, given: list[tuple[object, int]], keys: Keys) -> Iterator[tuple[int, Keys]]:
+    """What gives the elements of containers."""
+    place = keys[1].name if len(keys) > 1 and keys[1].is_element else None
+    if name in _BEHIND and isinstance(place, int):
+        index = place - _BEHIND[name]
+        yield from ((register, (ANY, *keys[2:])) for _, register in given[index : index + 1] if index >= 0)
+    elif one[0] == op.INVOKE and not given and function.text(one[4]) == "items" and place == 1:
+        yield one[3], (ANY, *keys[2:])
+    elif name == "chain":
+        yield from ((register, (ANY, *keys[1:])) for _, register in given)
+    elif name == "filter" and len(given) > 1:
+        yield given[1][1], (ANY, *keys[1:])
+    elif one[0] == op.CALL and given and _copies(function, function.dotted(one[3])):
+        yield given[0][1], keys
+
+
+def _copies(function: Function, name: str) -> bool:
+    """Whether a function gives a container of the same values."""
+    return name in COPIED or name in function.known("copies-container")
