@@ -201,7 +201,7 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            is_sized = wait.what == SIZE and any(not one.startswith(UNSURE) for one in self.finder.reasons(wait.function, wait.value))
+            is_sized = wait.what == SIZE and not {"asked", "literal"}.isdisjoint(self.finder.reasons(wait.function, wait.value))
             if is_sized or answers(wait) or any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found

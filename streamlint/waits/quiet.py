@@ -86,8 +86,10 @@ class Quiet:
         return int(any(row.effect not in ("view", "same") for _, row in rows))
 
     def _is_brief(self, function: Function, call: LibraryCall, row: Row) -> bool:
+        if row.library != "torch":
+            return False
         if row.effect == "factory":
-            return row.library == "torch" and row.get("data") is None
+            return row.get("data") is None
         if row.effect == "transfer":
             named = [selected(function, call.instruction, selector, call.receiver is not None) for selector in selectors(row, "device")]
             return any(register is not None and is_element_type(self.facts, function, register) for register in named)
