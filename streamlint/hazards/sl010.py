@@ -29,7 +29,6 @@ from streamlint.transfer.transfer import CALLING
 
 RULE = PageableD2hStall
 _FETCHING = frozenset({"copy", "transfer", "read", "view"})
-_TO_HOST = frozenset({"d2h", "unknown<device", "host<device", "host<unknown"})
 _WORK = frozenset({"launch", "memset", "collective"})
 
 
@@ -39,11 +38,10 @@ def find(context: Context) -> Iterator[Finding]:
     if not search.threads.started:
         return
     for function, one in context.transfer.candidates(_FETCHING, where=_may_fetch):
-        calls = [call for call in context.transfer.modelled(function, one) if _may_fetch(call.row) and search.may_fetch(call)]
-        trail = search.beside(Site(function, one)) if calls else ()
-        found = next(filter(search.holds_all, calls), None) if trail else None
-        if found is not None and not search.is_seldom(Site(function, one)):
-            yield search.report(found, trail)
+        if trail := search.beside(Site(function, one)):
+            calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING and _may_fetch(call.row))
+            if (found := next(filter(search.holds_all, calls), None)) is not None and not search.is_seldom(Site(function, one)):
+                yield search.report(found, trail)
 
 
 def _may_fetch(row: Row) -> bool:
@@ -75,17 +73,6 @@ class _Search:
 
     # --- the copy
 
-    def may_fetch(self, call: ModelledCall) -> bool:
-        """Whether a call may copy from a device to pageable memory, by its row and the directions that it copies in."""
-        if call.row.effect in ("read", "view"):
-            return call.row.get("host_memory") == "pageable"
-        return call.row.effect in _FETCHING and any(True for _ in self._fetched(call))
-
-    def _fetched(self, call: ModelledCall) -> Iterator[Copied]:
-        """The copies of a call that may be from a device to the host."""
-        actions = self.transfer.of(call.function, call.instruction)
-        yield from (each for each in actions if isinstance(each, Copied) and each.direction in _TO_HOST)
-
     def holds_all(self, call: ModelledCall) -> bool:
         """Whether a call waits in a copy from a device to pageable memory, on the default stream."""
         if (array := array_of(call)) is not None:
@@ -99,10 +86,11 @@ class _Search:
         if call.row.effect in ("read", "view"):
             source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
             return call.row.get("host_memory") == "pageable" and source is not None and self.is_on_device(call.function, source)
-        copied = next(self._fetched(call), None)
-        if copied is None:
-            return False
-        return (self._is_cuda(call) or self.is_on_device(call.function, copied.source)) and self._is_to_pageable(call)
+        for copied in self.transfer.of(call.function, call.instruction):
+            if isinstance(copied, Copied) and copied.direction in ("d2h", "unknown<device", "host<device", "host<unknown"):
+                is_there = self._is_cuda(call) or self.is_on_device(call.function, copied.source)
+                return is_there and self._is_to_pageable(call)
+        return False
 
     def _is_to_pageable(self, call: ModelledCall) -> bool:
         found = [copy.origin for copy in self.copies.of(call) if copy.direction == "d2h"]
