@@ -32,7 +32,8 @@ class SameMemory:
     def is_raced(self, at: Site, work: Queued, choice: Choice) -> bool:
         """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
         memory, and one of the two writes it."""
-        return self._makes_others and self._is_raced(
+        own = Event(choice.at.instruction, at, work, choice, choice.calls)
+        return self._makes_others and self._is_raced(own, choice.at.function, _HIGHEST)
             Event(choice.at.instruction, at, work, choice, choice.calls), choice.at.function, _HIGHEST
         )
 
