@@ -34,8 +34,6 @@ class SameMemory:
         memory, and one of the two writes it."""
         own = Event(choice.at.instruction, at, work, choice, choice.calls)
         return self._makes_others and self._is_raced(own, choice.at.function, _HIGHEST)
-            Event(choice.at.instruction, at, work, choice, choice.calls), choice.at.function, _HIGHEST
-        )
 
     @cached_property
     def _makes_others(self) -> bool:
