@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
@@ -16,8 +17,8 @@ from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.launch_rows import Queued
 
-_HIGHEST = 3
-"""Callers above a function that knows no stream."""
+_HIGHEST, _MOST_CALLS = 3, 12
+"""Callers above a function that knows no stream, and the calls of one beyond which it stands for all of them."""
 
 
 class SameMemory:
@@ -31,7 +32,14 @@ class SameMemory:
     def is_raced(self, at: Site, work: Queued, choice: Choice) -> bool:
         """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
         memory, and one of the two writes it."""
-        return self._is_raced(Event(choice.at.instruction, at, work, choice, choice.calls), choice.at.function, _HIGHEST)
+        own = Event(choice.at.instruction, at, work, choice, choice.calls)
+        return self._makes_others and self._is_raced(own, choice.at.function, _HIGHEST)
+
+    @cached_property
+    def _makes_others(self) -> bool:
+        """Whether C++ makes streams that the null stream does not wait for."""
+        made = (call for call in self.transfer.sites({"stream"}) if call.function.is_cpp)
+        return any(self.streams.asked_blocking(Site(call.function, call.instruction)) is False for call in made)
 
     def _is_raced(self, own: Event, holder: Function, height: int) -> bool:
         """The same of work by the names of a function, and of those that call it."""
@@ -43,7 +51,8 @@ class SameMemory:
         """The work as that of each call of a function that knows no stream."""
         if self.streams.in_scope.is_named(holder) or self.streams.in_scope.makes(holder):
             return
-        for caller, call in self.streams.facts.call_places(holder):
+        places = list(self.streams.facts.call_places(holder))
+        for caller, call in places if len(places) <= _MOST_CALLS else ():
             if caller is not holder and any(edge.callee is holder and edge.is_followed for edge in self.transfer.edges(caller, call)):
                 yield own._replace(instruction=call, via=(Site(caller, call), *own.via)), caller
 
