@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, External, Instance, LibraryObject, are_plain
+from streamlint.facts.objects import Container, Instance, LibraryObject, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -310,24 +310,7 @@ def _collective(call: ModelledCall) -> Iterator[Worked]:
     """A collective works behind the current stream, which does not wait for it by itself if it is asynchronous."""
     if call.row.get("part") is None:
         stream = Stream(CURRENT, library=call.row.library)
-        writes = (*call.all("writes"), *_written_later(call))
-        yield Worked(stream, call.operands, writes, call.name, call.row.library, evident=True)
-
-
-def _written_later(call: ModelledCall) -> Iterator[int]:
-    """What functions write that a call starts: objects in a list that is written out hold each with its memory."""
-    function, facts = call.function, call.facts
-    for register in (each for operand in call.operands for each in listed(function, operand)):
-        made = function.definitions[register] if register >= 0 else None
-        if made is None or made[0] not in (op.CALL, op.INVOKE):
-            continue
-        for row in facts.rows(function, made):
-            held = ModelledCall(facts, function, LibraryCall(made, row, row.names[0], None), row)
-            started, given = held.one("starts"), held.one("with")
-            names = (value.name for value in held.values(started) if isinstance(value, External)) if started is not None else ()
-            rows = [facts.models.call(name) for name in names]
-            if given is not None and any(each is not None and each.get("writes") for each in rows):
-                yield given
+        yield Worked(stream, call.operands, tuple(call.all("writes")), call.name, call.row.library, evident=True)
 
 
 def _launch(call: ModelledCall) -> Iterator[Worked]:

@@ -34,8 +34,6 @@ OBJECTS = (
             INSTEAD,
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
             key("kernel", "place", "The name of the kernel in that source."),
-            key("starts", "place", "The function that is started later with the object, and is given `with` first."),
-            key("with", "place", "What the function that is started later is given."),
             key("inputs", "place", "The text that declares the inputs of a kernel: arguments behind them are its outputs."),
         ),
     ),
