@@ -17,7 +17,8 @@ TRACKS = (*OWN, "fixes")
 
 
 def read(tracks: Sequence[str] = OWN, seed: int = SEED, mirrors: Path | None = None, every_way: bool = False) -> list[Case]:
-    """The cases of some tracks; ``every_way``: no sample of the generated ones. Real fixes want a folder of clones: of those that are not there, nothing is said."""
+    """The cases of some tracks; ``every_way``: no sample of the generated ones. Real fixes want a folder of clones: of those that are not
+    there, nothing is said."""
     found: list[Case] = []
     for track in tracks:
         if track == "micro":

@@ -25,6 +25,8 @@ _DOING = frozenset(
 )
 """What a loop that only asks has nothing of, queries aside."""
 
+_GET = "std::get"
+
 
 class Spins:
     """Finds the loops that only ask."""
@@ -53,7 +55,7 @@ class Spins:
 
     def _only_asks(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is a query, or nothing that takes time."""
-        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, or data that the loop works on
+        if one[0] in (op.ITEM, op.DEREF) or self._takes(function, one):  # the event of a list, or data that the loop works on
             return all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
         if one[0] not in _DOING:
             return True
@@ -64,6 +66,12 @@ class Spins:
             return all(edge.is_followed and not edge.is_higher_order and self._asks(edge.callee) for edge in edges)
         calls = list(self.transfer.modelled(function, one))
         return bool(calls) and all(call.row.effect in _QUERY for call in calls)
+
+    def _takes(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a call looks an element of a container up, and no more: ``events.back()``, ``std::get<0>(parts)``."""
+        if not function.is_cpp or self.transfer.edges(function, one):
+            return False
+        return function.invokes(one, "takes-element", "looks-into", "ends") or (one[0] == op.CALL and function.dotted(one[3]) == _GET)
 
     def _asks(self, function: Function) -> bool:
         """Whether a function asks, and does nothing else."""
