@@ -67,16 +67,21 @@ class CppLibrary(CppCalls):
             self.solver.when(arguments.positional[0], lambda value: self.solver.add(target, self.objects(PartialObject, value, rest)))
         elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
-        elif name in self.cpp_models.marked("calls-with-parts") and len(arguments.positional) == 2:
-            given = self._given_parts(arguments)
-            self.solver.when(arguments.positional[0], lambda value: self.call(value, given, target))
         elif name.startswith("elements::"):
             self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
-        else:
-            if name in self.cpp_models.marked("calls-each") and len(arguments.positional) > 2:
-                each = self._given_element(arguments)
-                self.solver.when(arguments.positional[-1], lambda value: self._run_later(value, each))
+        elif not self._calls_given(name, arguments, target):
             self._by_cpp_row(callee, arguments, target)
+
+    def _calls_given(self, name: str, arguments: Arguments, target: Node) -> bool:
+        """Call a function with each element, or with the parts of a tuple; whether that is all that a function of the library does."""
+        if name in self.cpp_models.marked("calls-each") and len(arguments.positional) > 2:
+            each = self._given_element(arguments)
+            self.solver.when(arguments.positional[-1], lambda value: self._run_later(value, each))
+        is_all = name in self.cpp_models.marked("calls-with-parts") and len(arguments.positional) == 2
+        if is_all:
+            given = self._given_parts(arguments)
+            self.solver.when(arguments.positional[0], lambda value: self.call(value, given, target))
+        return is_all
 
     def _given_parts(self, arguments: Arguments) -> Arguments:
         """The parts of a tuple as arguments."""

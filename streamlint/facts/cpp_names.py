@@ -28,6 +28,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 
 ARROW = "operator->"
+_RESET = "reset"
 
 
 class CppNames(CppPlaces):
@@ -213,7 +214,12 @@ class CppNames(CppPlaces):
                 self.solver.edge(self.field(own[0], name), target)
         if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target, site):
             holder = self._holder_with(name)
-            if holder is None:
+            if name == _RESET and any(one.methods.get("__del__") for one in classes):
+                for definition in classes:  # what a smart pointer holds ends
+                    for method in definition.methods.get("__del__", ()):
+                        receiver = self.objects(Instance, definition, True)
+                        self.bind(self.function_object(method, None), receiver, definition, target, site)
+            elif holder is None:
                 self.unknown(target, "external")
             else:
                 self.solver.add(target, self.objects(CppName, f"{holder}::{name}", value))

@@ -142,7 +142,9 @@ class CppPlaces(CppTypes):
     def member_taken(self, function: Function, one: Instruction) -> str | None:
         """The data member that a statement takes out of what may be an object of one class alone (``auto [a, b] = o``)."""
         found: set[str | None] = set()
-        self.each_pointed(self.values(function, one[3]), lambda value: found.add(self._name_at(value, one[4])))
+        held = self.solver.demand(self.register(self.base(function), one[3]))
+        self.solver.solve()
+        self.each_pointed(held, lambda value: found.add(self._name_at(value, one[4])))
         self.solver.solve()
         return found.pop() if len(found) == 1 else None
 

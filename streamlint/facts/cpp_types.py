@@ -13,7 +13,7 @@ from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language import Language
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Constant, CppName, DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.objects import Constant, CppName, DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.facts.program import Program, Unit
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.cpp import PLAIN
@@ -31,6 +31,11 @@ _OTHERS = frozenset({"operator bool", "operator new", "operator delete", "operat
 def _is_handle(value: Object) -> bool:
     """Whether an object is a stream or an event, and no data."""
     return isinstance(value, LibraryObject) and value.kind in ("stream", "event")
+
+
+def _is_of_other_type(value: Object, stream: bool, is_data: bool) -> bool:
+    """Whether a value is of another type than what it would arrive at: a class template holds values of all types at one place."""
+    return _is_handle(value) if is_data else stream and isinstance(value, Memory) and value.space == "device"
 
 
 def _is_conversion(name: str) -> bool:
@@ -194,32 +199,34 @@ class CppTypes(Language):
         if kind is None:
             self.solver.edge(source, node)
             return
-        declared = kind
         stream = self.is_stream(function, kind)
         resolved, meant = self.named_type(function, kind)
         is_class, is_data = isinstance(meant, ClassInfo), resolved[2] > 0 and resolved[0] in PLAIN and resolved[0] != "void"
 
         def arrived(value: Object) -> None:
-            methods = self.conversions(value) if not is_class else []
+            methods = [] if is_class else self.conversions(value)
             for method in methods:
                 self.solver.when(self.result(self.base(method)), arrived)
-            if methods or (is_data and _is_handle(value)) or (stream and isinstance(value, Memory) and value.space == "device"):
-                return  # a class template holds values of all types at one place
-            if stream and (isinstance(value, Constant) or self.word_of(value) == "blocking"):
-                self.solver.add(
-                    node,
-                    self.null_stream(),
-                    source,
-                    source.site if value not in source.values else source.values[value].site or source.site,
-                )
-            elif not stream or value is not self.scalar:
-                self.solver.add(node, value, source if value in source.values else None, source.site)
-            if isinstance(value, Unknown):
-                known = self.object_of(function, declared, ("unknown", function), False)
-                if isinstance(known, (Instance, LibraryObject, Memory, DeviceValue)):
-                    self.solver.add(node, known, None, source.site)
+            if not methods and not _is_of_other_type(value, stream, is_data):
+                self._arrived_as(value, source, node, stream)
+                self._declared_as(function, kind, value, node, source.site)
 
         self.solver.when(source, arrived)
+
+    def _arrived_as(self, value: Object, source: Node, node: Node, stream: bool) -> None:
+        """A value arrives at what has a type: 0 as a stream is the null stream."""
+        known = source.values.get(value)
+        site = known.site if known is not None and known.site is not None else source.site
+        if stream and (isinstance(value, Constant) or self.word_of(value) == "blocking"):
+            self.solver.add(node, self.null_stream(), source, site)
+        elif not stream or value is not self.scalar:
+            self.solver.add(node, value, source if known is not None else None, None if known is not None else site)
+
+    def _declared_as(self, function: Function, kind: TypeTuple, value: Object, node: Node, site: Site | None) -> None:
+        """Of what is not known its declared type still tells the class."""
+        known = self.object_of(function, kind, ("unknown", function), False) if isinstance(value, Unknown) else None
+        if isinstance(known, (Instance, LibraryObject, Memory, DeviceValue)):
+            self.solver.add(node, known, None, site)
 
     def conversions(self, value: Object) -> list[Function]:
         """The methods that make something else of an object where that is wanted (``operator T``)."""

@@ -30,6 +30,8 @@ _DOING = frozenset(
 )
 """What a loop that only asks has nothing of, queries aside."""
 
+_GET = "std::get"
+
 
 class Spins:
     """Finds the loops that only ask."""
@@ -63,8 +65,9 @@ class Spins:
 
     def _only_asks(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is a query, or nothing that takes time."""
-        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, the status of an answer, or data that the loop works on
-            return self._is_answer(function, one[3]) or all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
+        if one[0] in (op.ITEM, op.DEREF) or self._takes(function, one):  # an event, the status of an answer, data that the loop works on
+            is_status = one[0] in (op.ITEM, op.DEREF) and self._is_answer(function, one[3])
+            return is_status or all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
         if one[0] not in _DOING:
             return True
         if one[0] == op.APPEND:
@@ -89,6 +92,12 @@ class Spins:
         if made is not None and made[0] == op.BUILD:
             return any(use[0] == op.APPEND and self._is_answer(function, use[3]) for use in function.uses[register])
         return made is not None and made[0] in (op.CALL, op.INVOKE) and self._only_asks(function, made)
+
+    def _takes(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a call looks an element of a container up, and no more: ``events.back()``, ``std::get<0>(parts)``."""
+        if not function.is_cpp or self.transfer.edges(function, one):
+            return False
+        return function.invokes(one, "takes-element", "looks-into", "ends") or (one[0] == op.CALL and function.dotted(one[3]) == _GET)
 
     def _asks(self, function: Function) -> bool:
         """Whether a function asks, and does nothing else."""

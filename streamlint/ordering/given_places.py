@@ -25,6 +25,14 @@ def static_local(facts: Facts, function: Function, one: Instruction) -> str | No
 
 def leads_inside(facts: Facts, function: Function, one: Instruction) -> bool:
     """Whether a method of a container gives an iterator or a pointer to its elements."""
-    if not function.invokes(one, "leads-inside"):
-        return False
-    return any(isinstance(value, Elements) for value in facts.values(function, one[3]).values)
+    return function.invokes(one, "leads-inside") and _is_container(facts, function, one[3])
+
+
+def takes_element(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether a method of a container gives an element that stays there, whichever others are put in and taken out."""
+    is_one = function.invokes(one, "takes-element") and not function.invokes(one, "takes", "ends")
+    return is_one and _is_container(facts, function, one[3])
+
+
+def _is_container(facts: Facts, function: Function, register: int) -> bool:
+    return any(isinstance(value, Elements) for value in facts.values(function, register).values)

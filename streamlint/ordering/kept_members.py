@@ -29,6 +29,7 @@ class KeptMembers:
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self._lists: dict[tuple[Function, Instruction], list[str]] = {}
         self._stores: dict[Function, list[tuple[Instruction, Place, Place]]] = {}
+        self._elements: dict[Function, list[tuple[Instruction, Place, int]]] = {}
 
     def of(self, function: Function, register: int, one: Instruction) -> Iterator[Place]:
         """The members that hold what a register does, where an instruction runs."""
@@ -118,13 +119,36 @@ class KeptMembers:
         found = [given for target, given in self._registers(caller.function, made) if target == Place(("parameter", 0), (name,))]
         return (caller, found[0]) if len(found) == 1 else None
 
+    def stored(self, function: Function, register: int) -> int | None:
+        """C++: what a function itself has put into the element, or the member, that a register holds, if it puts nothing else there."""
+        place = self.places.of(function, register) if function.is_cpp and register >= 0 else None
+        one = function.definitions[register] if place is not None else None
+        if place is None or one is None or place.root[0] != "register" or not place.path or one not in function.homes:
+            return None
+        mine = [each for each in self._elements_set(function) if rest_behind(each[1], place) is not None]
+        if len(mine) != 1 or mine[0][1] != place or mine[0][2] < 0:
+            return None
+        (block, index), (home, number) = function.homes[mine[0][0]], function.homes[one]
+        is_before = index < number if block == home else function.control.dominates(block, home)
+        return mine[0][2] if is_before else None
+
+    def _elements_set(self, function: Function) -> list[tuple[Instruction, Place, int]]:
+        """The elements and members that a function sets, each with the register of what it puts there."""
+        known = self._elements.get(function)
+        if known is None:
+            stores = (store for opcode in (op.SET_ITEM, op.SET_ATTR) for store in function.by_opcode[opcode])
+            known = [(store, target, held) for store in stores for target, held in self.places.assigned(function, store)]
+            self._elements[function] = known
+        return known
+
     def is_made_on(self, frame: Frame, register: int) -> bool:
         """C++: whether a register holds a member of an object that a path has made: in a caller of its method, or of one around."""
         place = self.places.of(frame.function, register)
-        while place.root == OWN.root and frame.function.method is frame.function and frame.caller is not None and frame.call is not None:
-            if frame.call[0] != op.INVOKE:
+        while place.root == OWN.root and frame.function.method is frame.function:
+            caller, call = frame.caller, frame.call
+            if caller is None or call is None or call[0] != op.INVOKE:
                 return False
-            frame, place = frame.caller, self.places.of(frame.caller.function, frame.call[3])
+            frame, place = caller, self.places.of(caller.function, call[3])
         made = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
         return made is not None and made[0] in (*_MAKING, op.DECLARE)
 

@@ -112,14 +112,12 @@ class Lanes:
         if (lane := self._left_out(holder, held, stream.library, depth)) is not None:
             return lane
         values = self._held(holder.function, held, function.homes[one][0] if holder is frame and one in function.homes else NOBODY)
-        values = _in_use(values, function.is_cpp)
-        if holder.function.is_cpp and self.members.is_made_on(holder, held):
-            values = [value for value in values if _is_known(value)] or values
+        values = self._of_path(holder, held, _in_use(values, function.is_cpp))
         asked = self._asked_for(frame, register, values)
         if asked is not None:
             return self.of(*asked, depth)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
-        kept = self.members.of(function, register, one)
+        kept = self._kept(holder, held, frame, register, one)
         own = (*self.places.names(function, register), *self._members(function, register, values), *kept, *wrapped)
         names = _seen_from(frame, depth, own)
         made = _made(values)
@@ -132,12 +130,23 @@ class Lanes:
         owner = self.owners.of(frame, register, own, made)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
 
+    def _kept(self, holder: Frame, held: int, frame: Frame, register: int, one: Instruction) -> Iterator[Place]:
+        """The members that hold a stream, and where the function has what it has put into the element that it takes it from."""
+        yield from self.members.of(frame.function, register, one)
+        yield from self.places.names(frame.function, held) if holder is frame else ()
+
+    def _of_path(self, frame: Frame, register: int, values: list[Object]) -> list[Object]:
+        """C++: of an object that a path has made, no streams that nobody in view has given it."""
+        is_made = frame.function.is_cpp and self.members.is_made_on(frame, register)
+        return ([value for value in values if _is_known(value)] or values) if is_made else values
+
     def _first_held(self, frame: Frame, register: int) -> tuple[Frame, int]:
         """Who on a path has a stream first: who passes it, or in C++ who makes the object with it that a method is called on."""
         holder, held = as_passed(self.transfer, frame, register)
         while (given := self.members.given_on(holder.function, held, holder)) is not None:
             holder, held = as_passed(self.transfer, *given)
-        return holder, held
+        stored = self.members.stored(holder.function, held)
+        return (holder, held) if stored is None else (holder, stored)
 
     def _left_out(self, holder: Frame, held: int, library: str, depth: int) -> Lane | None:
         """The lane that a parameter means by its default, where the call on the path leaves it out; None of a stream that is given."""

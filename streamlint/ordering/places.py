@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
 from streamlint.ordering.getters import Getters
-from streamlint.ordering.given_places import leads_inside, static_local
+from streamlint.ordering.given_places import leads_inside, static_local, takes_element
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
@@ -248,10 +248,11 @@ class Places:
         """C++: where a call leads: to the one object that a function keeps, or to an element of a container."""
         if (name := static_local(self.facts, function, one)) is not None:
             return Place(("global", -1, name))
-        if one[0] != op.INVOKE or not leads_inside(self.facts, function, one):
+        is_inside = one[0] == op.INVOKE and leads_inside(self.facts, function, one)
+        if not is_inside and (one[0] != op.INVOKE or not takes_element(self.facts, function, one)):
             return None
         key = self.element(function, one[6]) if len(one) > 6 else ANY
-        return self._pointee(function, self.of(function, one[3])).behind(key, ADDRESS)
+        return self._pointee(function, self.of(function, one[3])).behind(key, *((ADDRESS,) if is_inside else ()))
 
     def _unpacked(self, function: Function, one: Instruction) -> Place:
         """A part of what has a name: ``slot, sent = ring[turn]``."""

@@ -166,7 +166,7 @@ class WalkNames:
         register = operand_of(function, one, callee, index)
         if register is None:
             return spread_to(self.places, function, one, callee, index)
-        if register is None or register < 0:
+        if register < 0:
             return ()
         converted = self.places.converted(function, register, callee, index)
         return (*(() if converted is None else (converted,)), *self.places.names(function, register))
