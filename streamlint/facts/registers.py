@@ -88,19 +88,10 @@ class Registers(Operators):
         key = frame.function.constant(one[4])
         self.subscripted(frame, one, node)
         made = frame.function.definitions[one[4]] if one[4] >= 0 else None
-        if made is not None and made[0] == op.SLICE:
-            self.solver.when(self.register(frame, one[3]), lambda value: self._sliced(value, node))
-        elif made is not None and made[0] == op.PARAM and _is_given(frame, made[3]):
+        if made is not None and made[0] == op.PARAM and _is_given(frame, made[3]):
             self.solver.when(self.register(frame, one[4]), lambda name: self._under(frame, one, node, name))
         else:
             self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
-
-    def _sliced(self, value: Object, node: Node) -> None:
-        """A part of a list is a list of some of its elements."""
-        if isinstance(value, Container) and value.kind in ("list", "tuple"):
-            self.solver.add(node, self.objects(Group, "iterable", (self.contained(value, None),)))
-        else:
-            self.element(value, None, node, node.site)
 
     def _under(self, frame: Frame, one: Instruction, node: Node, name: Object) -> None:
         """The element under the key that a caller names; any, where the key is not known."""

@@ -135,9 +135,6 @@ class Flow:
         elif opcode in _READ:
             source = places.of(function, one[2])
             yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
-            index = function.definitions[one[4]] if opcode == op.ITEM and one[4] >= 0 else None
-            if index is not None and index[0] == op.SLICE:
-                yield from self.moved(tracked, places.names(function, one[3]), target.behind(ANY), (ANY,))
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
