@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _CACHING = frozenset({"cache", "lru_cache"})
 _NAMED = frozenset({op.NAME, op.ATTR})
+_CHANGING = frozenset({op.CALL, op.INVOKE, op.SET_ATTR, op.SET_NAME, op.SET_ITEM, op.STORE})
 _LONGEST = 2
 """Attributes on the way from an object to what a method of it gives back."""
 
@@ -59,7 +60,8 @@ class Getters:
             return self.places.of_name(function.unit.body, f"{function.code.qualname}()")
         ends = function.by_opcode[op.RETURN]
         made = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
-        place = self.places.of(function, ends[0][2]) if made is not None and made[0] in _NAMED else None
+        is_read = made is not None and made[0] in _NAMED and _is_at_end(function, made, ends[0])
+        place = self.places.of(function, ends[0][2]) if is_read else None
         if place is None or place.root[0] == "global":
             return place
         is_own = place.root == ("parameter", 0) and function.has_receiver and 0 < len(place.path) <= _LONGEST
@@ -128,3 +130,9 @@ class Getters:
     @cached_property
     def _units(self) -> dict[object, Unit]:
         return {unit.number: unit for unit in self.facts.program.units.values()}
+
+
+def _is_at_end(function: Function, made: Instruction, end: Instruction) -> bool:
+    """Whether what a function gives back is read last: nothing else may have got its name in between."""
+    (block, index), (last, place) = function.homes[made], function.homes[end]
+    return block == last and not any(one[0] in _CHANGING for one in function.code.blocks[block][index:place])

@@ -11,7 +11,7 @@ from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import Flow, Tracked
-from streamlint.ordering.places import ANY, Place, register_place
+from streamlint.ordering.places import ANY, Key, Place, register_place
 
 
 def as_given(flow: Flow, generator: Function, caller: Function, call: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
@@ -32,6 +32,11 @@ def iterated(facts: Facts, caller: Function, call: Instruction, generator: Funct
     if call[0] != op.CALL or generator.code.name != "__iter__":
         return []
     return [register for register in call[5:] if register >= 0 and any(map(_is_object, facts.values(caller, register).values))]
+
+
+def taken_of(function: Function, call: Instruction) -> tuple[Key, ...]:
+    """The key of what a loop takes out of what a function gives that is no generator: an ``__iter__`` gives an iterable."""
+    return (ANY,) if call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator else ()
 
 
 def _is_object(value: object) -> bool:

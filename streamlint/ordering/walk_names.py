@@ -13,7 +13,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.constant_indices import Given, by_parameters
 from streamlint.ordering.enclosed import maker_of, shared_parameters
 from streamlint.ordering.flow import EXACT, Flow, Tracked
-from streamlint.ordering.iterated import iterated
+from streamlint.ordering.iterated import iterated, taken_of
 from streamlint.ordering.member_names import HANDLES, kept_names
 from streamlint.ordering.places import (
     ANY,
@@ -218,8 +218,7 @@ class WalkNames:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            keys_to = (ANY,) if call[0] == op.NEXT and function.code.name == "__iter__" and not function.is_generator else ()
-            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), keys_to)
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), taken_of(function, call))
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))

@@ -348,6 +348,8 @@ class Carriers:
             return
         entered = (*way.context, (callee, site))
         if callee.by_opcode[op.YIELD]:
+            if any(use[0] == op.ITER for use in site.function.uses[site.instruction[2]]):
+                return  # what a loop orders with what the generator does between its rounds is not known
             given = (end[3] for end in callee.by_opcode[op.YIELD] if way.keys and way.keys[0].is_element and end[3] >= 0)
             yield from (way.inside(register, callee, entered) for register in given)
         else:
