@@ -174,9 +174,9 @@ class ReusesBehindNull(Reuses, PassingNull):
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if not super().meets(state, one, action):
             return False
-        wait = self.passed_wait(state)
-        for found in self._found if wait is not None else ():
-            self.missed.setdefault(found, (wait, state.sites))
+        if (wait := self.passed_wait(state)) is not None:
+            for found in self._found:
+                self.missed.setdefault(found, (wait, state.sites))
         return True
 
 
