@@ -196,7 +196,7 @@ class Entries:
             if last_part(name) not in function.known("binds-class") or any(self._ends_free(function, each) for each in one[5:]):
                 continue
             definition = self._class_of(function, one[2])
-            ends = definition.methods.get("__del__", ()) if definition is not None else ()
+            ends = definition.methods.get("__del__", ()) if definition is not None and not _has_deleter(function, definition) else ()
             yield from (Entry(each, Site(function, one), is_end=True) for each in ends)
 
     def _ends_free(self, function: Function, register: int) -> bool:
@@ -295,3 +295,11 @@ def _plain(text: str) -> str:
 def _called(function: Function, one: Instruction) -> str:
     """The last part of the name that a call calls."""
     return last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])
+
+
+def _has_deleter(function: Function, definition: ClassInfo) -> bool:
+    """Whether the file of a binding has a deleter of its own for the objects of a class, which says what is held when they end."""
+    deleters = (each for each in function.unit.functions if each.code.name.endswith("operator()"))
+    ended = ((each, each.definitions[one[2]]) for each in deleters for one in each.by_opcode[op.DELETE] if one[2] >= 0)
+    kinds = (each.code.parameters[made[3]].type for each, made in ended if made is not None and made[0] == op.PARAM)
+    return any(kind is not None and last_part(str(kind[0])) == definition.ir.name for kind in kinds)
