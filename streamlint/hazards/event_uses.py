@@ -147,7 +147,8 @@ class Events:
             if not edges or depth >= _DEEPEST:
                 self._is_lost |= not (one[0] == op.INVOKE and function.text(one[4]) in function.known("puts"))
             for edge in edges if depth < _DEEPEST else ():
-                self._is_lost |= not self._enter(held, one, edge.callee, depth)
+                is_taken = self._enter(held, one, edge.callee, depth)
+                self._is_lost |= not is_taken
 
     def _leave(self, held: Held, register: int, depth: int) -> None:
         """Follow the event to the callers that a function returns it to; it escapes where none is known."""
