@@ -183,17 +183,24 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield use[4], None, use[5], True
     elif use[0] in (op.CALL, op.INVOKE) and (given := put_by_function(function, use)) is not None:
         yield given[0], None, given[1], False
-    elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
-        arguments = use[6:]
-        kinds = function.unit.ir.constants[use[5]] if use[5] != op.NONE else ()
-        if position < 0 and kinds:  # ``held.update(name=value)``
-            yield from ((use[3], kind, register, False) for kind, register in zip(kinds, arguments, strict=True) if isinstance(kind, str))
-            arguments = tuple(register for kind, register in zip(kinds, arguments, strict=True) if not isinstance(kind, str))
-        if position >= 0 and len(arguments) > position:
-            key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
-            yield use[3], key, arguments[position], False
-        elif position < 0 and arguments:
-            yield use[3], None, arguments[0], True
+    elif use[0] == op.INVOKE:
+        yield from _put_by_method(function, use)
+
+
+def _put_by_method(function: Function, use: Instruction) -> Iterator[tuple[int, Name, int, bool]]:
+    """The same of a method of a container."""
+    position = MUTATORS.get(function.text(use[4]))
+    if position is None:
+        return
+    kinds = function.unit.ir.constants[use[5]] if use[5] != op.NONE else (None,) * len(use[6:])
+    given = list(zip(kinds, use[6:], strict=True))
+    arguments = [register for kind, register in given if position >= 0 or not isinstance(kind, str)]
+    if position >= 0 and len(arguments) > position:
+        key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
+        yield use[3], key, arguments[position], False
+    elif position < 0:  # ``held.update(other, name=value)``
+        yield from ((use[3], kind, register, False) for kind, register in given if isinstance(kind, str))
+        yield from ((use[3], None, register, True) for register in arguments[:1])
 
 
 def mapping_of_pair(function: Function, key: int, value: int) -> int:

@@ -143,15 +143,19 @@ class Tracker(Following):
         if name in self.flow.same:
             self.follow(function, use[2], depth)
 
+    def _put_or_taken(self, function: Function, use: Instruction, index: int, depth: int) -> None:
+        """A function of the library puts the value into a list, or takes something out of it."""
+        if (put := put_by_function(function, use)) is not None:
+            self._held_by(function, put[0], depth) if index else self.changed(function, use)
+        if not index and last_name(function, use) in TAKING:
+            self.taken_out(function, use[2], depth)
+
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
         name = function.text(use[4]) if use[0] == op.INVOKE else ""
         if use[0] == op.INVOKE and name in MUTATORS:
             self._held_by(function, use[3], depth)
-        if (put := put_by_function(function, use)) is not None:
-            self._held_by(function, put[0], depth) if index else self.changed(function, use)
-        if not index and last_name(function, use) in TAKING:
-            self.taken_out(function, use[2], depth)
+        self._put_or_taken(function, use, index, depth)
         targets = list(self._static_targets(function, use, name))
         for target, offset in targets:
             self._parameter(target, index + offset, kind, depth)

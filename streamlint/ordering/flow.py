@@ -228,12 +228,7 @@ class Flow:
         """Methods and functions that keep, take out and pass on elements of containers."""
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-        for sources, stands in kept(places, function, one, target):
-            yield from self.moved(tracked, sources, stands)
-        for sources, stands, keys in given_by_library(places, function, one, target):
-            yield from self.moved(tracked, sources, stands, keys)
-        for source, stands in set_by_keywords(places, function, one, {held.place for held in tracked}):
-            yield from (held._replace(place=stands) for held in tracked if held.place == source)
+        yield from self._passed(function, one, tracked, target)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)
@@ -252,6 +247,15 @@ class Flow:
             yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
+
+    def _passed(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """What an object keeps until it is called, and what functions of the library pass on."""
+        for sources, stands in kept(self.places, function, one, target):
+            yield from self.moved(tracked, sources, stands)
+        for sources, stands, keys in given_by_library(self.places, function, one, target):
+            yield from self.moved(tracked, sources, stands, keys)
+        for source, stands in set_by_keywords(self.places, function, one, {held.place for held in tracked}):
+            yield from (held._replace(place=stands) for held in tracked if held.place == source)
 
     def _of_function(
         self, function: Function, name: str, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place
@@ -296,26 +300,40 @@ class Flow:
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
-        elif name in function.known("puts-all"):
-            for register in given:
-                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY), (ANY,))
         elif name in function.known("extends"):
-            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
+            yield from self._extended(function, one, name, given, tracked)
         elif name in function.known("takes", "ends"):
-            if name in function.known("puts-if-absent") and len(given) > 1:
-                element = places.of(function, one[3]).behind(places.element(function, given[0]))
-                yield from self.moved(tracked, places.names(function, given[1]), element)
+            yield from self._put_if_absent(function, one, name, given, tracked)
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
-        elif name == "items":
-            for held in self.moved(tracked, receiver, target, (ANY,)):
-                yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
-        elif name in function.known("gives-values"):
-            yield from self.moved(tracked, receiver, target.behind(ANY), (ANY,))
+        elif name == "items" or name in function.known("gives-values"):
+            yield from self._of_entries(name, tracked, receiver, target)
         elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
-            yield from self.moved(
-                tracked, places.names(function, given[0]) if given else receiver, target
-            )  # ``copy.copy(x)``, ``x.copy()``
+            yield from self.moved(tracked, receiver, target)
+
+    def _of_entries(self, name: str, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place) -> Iterator[Tracked]:
+        """The entries of a dictionary, or what stands there."""
+        keys = (Element(1),) if name == "items" else ()
+        yield from self.moved(tracked, sources, target.behind(ANY, *keys), (ANY,))
+
+    def _extended(
+        self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
+    ) -> Iterator[Tracked]:
+        """The elements of others that a method puts into a container."""
+        whole = self.places.of(function, one[3])
+        if name not in function.known("puts-all"):
+            yield from self._of_dict(function, one, tracked, whole)
+            return
+        for register in given:
+            yield from self.moved(tracked, self.places.names(function, register), whole.behind(ANY), (ANY,))
+
+    def _put_if_absent(
+        self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
+    ) -> Iterator[Tracked]:
+        """What a method puts under a key where nothing is."""
+        if name in function.known("puts-if-absent") and len(given) > 1:
+            stands = self.places.of(function, one[3]).behind(self.places.element(function, given[0]))
+            yield from self.moved(tracked, self.places.names(function, given[1]), stands)
 
     def _taken(self, function: Function, one: Instruction, looked_up: int | None, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         """The element that a method takes out of a container, by its key or not, unless another was put in its place."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -58,14 +58,18 @@ class Getters:
             return None
         if not function.code.parameters and any(name.rpartition(".")[2] in _CACHING for name in function.decorators):
             return self.places.of_name(function.unit.body, f"{function.code.qualname}()")
-        ends = function.by_opcode[op.RETURN]
-        made = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
-        is_read = made is not None and made[0] in _NAMED and _is_at_end(function, made, ends[0])
-        place = self.places.of(function, ends[0][2]) if is_read else None
+        place = self._read_last(function)
         if place is None or place.root[0] == "global":
             return place
         is_own = place.root == ("parameter", 0) and function.has_receiver and 0 < len(place.path) <= _LONGEST
         return place if is_own and all(isinstance(key, str) for key in place.path) else None
+
+    def _read_last(self, function: Function) -> Place | None:
+        """The place that a function reads last and gives back."""
+        ends = function.by_opcode[op.RETURN]
+        made = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+        is_read = made is not None and made[0] in _NAMED and _is_at_end(function, made, ends[0])
+        return self.places.of(function, ends[0][2]) if is_read else None
 
     def module(self, function: Function, register: int) -> Unit | None:
         """The file of the program that a register names."""
@@ -121,11 +125,13 @@ class Getters:
             return None
         if not place.path:
             return unit.body.constant(one[2]) if one[0] == op.CONST else None
-        owner = unit.classes[one[3]]
-        given = owner.assigned.get(str(place.path[0]), ()) if one[0] == op.CLASS else ()
+        return self._of_class(unit.classes[one[3]], one, str(place.root[2]), str(place.path[0]))
+
+    def _of_class(self, owner: ClassInfo, one: Instruction, kind: str, name: str) -> str | int | None:
+        given = owner.assigned.get(name, ()) if one[0] == op.CLASS else ()
         constant = owner.body.constant(given[0]) if len(given) == 1 else None
         is_of_enumeration = any(library.startswith("enum.") for library in self.facts.hierarchy.libraries(owner))
-        return f"{place.root[2]}.{place.path[0]}" if is_of_enumeration and constant is not None else constant
+        return f"{kind}.{name}" if is_of_enumeration and constant is not None else constant
 
     @cached_property
     def _units(self) -> dict[object, Unit]:

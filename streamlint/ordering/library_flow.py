@@ -39,7 +39,14 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
         yield places.names(function, given[0][1]), target, (ANY,)
     elif name in ENTERING and len(given) == 1 and _is_object(places, function, one):
         yield places.names(function, given[0][1]), target, ()
-    elif name in NAMESPACES:
+    else:
+        yield from _made(places, function, one, target)
+
+
+def _made(places: Places, function: Function, one: Instruction, target: Place) -> Moves:
+    """Objects that are made of others, and references to them."""
+    name, given = last_name(function, one), argument_registers(function, one)
+    if name in NAMESPACES:
         yield from ((places.names(function, register), target.behind(kind), ()) for kind, register in given if isinstance(kind, str))
     elif name in COPYING_NAMES and given and _externals(places, function, one) & COPYING:
         yield places.names(function, given[0][1]), target, ()

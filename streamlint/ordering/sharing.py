@@ -234,13 +234,7 @@ class Sharing:
         """What a call or property makes of a register, keeps it in, or gives it to."""
         if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
             yield function, use[2]
-        for field, given in self.records.given(function, use):
-            if given == register:
-                yield function, use[2]
-                yield from self._attribute(function, field, names)
-        for name, given in self._attributes_given(function, use) if use[0] != op.ATTR else ():
-            if given == register:
-                yield from self._attribute(function, name, names)
+        yield from self._named(function, register, use, names)
         if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
             yield function, use[2]
         if use[0] == op.INVOKE and (function.text(use[4]) in MUTATORS or put_by_function(function, use) is not None):
@@ -248,6 +242,16 @@ class Sharing:
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
             yield function, use[2]
         yield from self._inside(function, register, use) if use[0] != op.ATTR else ()
+
+    def _named(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        """The fields and attributes that a call gives a register for."""
+        for field, given in self.records.given(function, use):
+            if given == register:
+                yield function, use[2]
+                yield from self._attribute(function, field, names)
+        for name, given in self._attributes_given(function, use) if use[0] != op.ATTR else ():
+            if given == register:
+                yield from self._attribute(function, name, names)
 
     def _inside(self, function: Function, register: int, call: Instruction) -> Iterator[Held]:
         """The parameters of the functions that a call enters which it gives a register."""

@@ -257,11 +257,9 @@ class Carriers:
     def _stored(self, way: Carried, owner: ClassInfo, made: Site | None = None) -> Iterator[Carried]:
         """What is stored under an attribute of the objects of a class: by its methods, or by what makes a record."""
         key = way.keys[0]
-        order = self.facts.hierarchy.order(owner) if not key.is_element else []
-        below = (self.facts.hierarchy.cone(owner) or []) if order and made is None else []
-        for each in dict.fromkeys((*order, *(base for one in below for base in self.facts.hierarchy.order(one)))):
-            if properties := [one for one in each.methods.get(str(key.name), ()) if one.is_property]:
-                yield from (way.inside(end[2], method) for method in properties for end in method.by_opcode[op.RETURN] if end[2] >= 0)
+        for each in self._having(owner, made is None) if not key.is_element else ():
+            if properties := list(self._given_by_property(way, each, str(key.name))):
+                yield from properties
                 continue
             for store in each.own_stores.get(str(key.name), ()):
                 is_making = made is not None and store.function.code.name == "__init__"
@@ -273,6 +271,16 @@ class Carriers:
             places = [Site(*place) for place in self.facts.construction_places(owner)]
         for place in places:
             yield from self._recorded(way, place)
+
+    def _having(self, owner: ClassInfo, is_open: bool) -> dict[ClassInfo, None]:
+        """The classes whose methods may set an attribute of an object of a class; ``is_open``: it may be of one below."""
+        order = self.facts.hierarchy.order
+        below = (self.facts.hierarchy.cone(owner) or []) if is_open else []
+        return dict.fromkeys((*order(owner), *(base for one in below for base in order(one))))
+
+    def _given_by_property(self, way: Carried, owner: ClassInfo, name: str) -> Iterator[Carried]:
+        for method in (one for one in owner.methods.get(name, ()) if one.is_property):
+            yield from (way.inside(end[2], method) for end in method.by_opcode[op.RETURN] if end[2] >= 0)
 
     def _recorded(self, way: Carried, place: Site) -> Iterator[Carried]:
         """What a call that makes a record gives for a field."""

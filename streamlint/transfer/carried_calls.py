@@ -45,19 +45,21 @@ def given_on(function: Function, one: Instruction, callees: list[Object], keys: 
     """What a call of a library may give the part of that some keys lead to, each with the keys behind it."""
     name, given = last_name(function, one), argument_registers(function, one)
     externals = {value.name for value in callees if isinstance(value, External)}
-    if one[0] == op.CALL and not given and "weakref.ref.__call__" in externals:
-        yield one[3], keys
-    elif given and "weakref.ref" in externals:
-        yield given[0][1], keys
+    if "weakref.ref.__call__" in externals or "weakref.ref" in externals:
+        yield (given[0][1] if given else one[3]), keys
     elif keys and (name in NAMESPACES or externals & COPYING):
-        named = [register for key, register in attributes_given(function, one) if key == keys[0].name and not keys[0].is_element]
+        named = _named(function, one, keys[0])
         yield from ((register, keys[1:]) for register in named)
-        if not named and externals & COPYING and given:
-            yield given[0][1], keys
+        yield from ((register, keys) for _, register in given[:1] if not named and externals & COPYING)
     elif name in TAKING and given:
         yield given[0][1], (ANY, *keys)
     elif keys:
         yield from _elements(function, one, name, given, keys)
+
+
+def _named(function: Function, one: Instruction, key: Key) -> list[int]:
+    """What a call gives for an attribute by its name."""
+    return [register for name, register in attributes_given(function, one) if name == key.name and not key.is_element]
 
 
 def _elements(function: Function, one: Instruction, name: str, given: list[tuple[object, int]], keys: Keys) -> Iterator[tuple[int, Keys]]:
