@@ -55,12 +55,16 @@ class Tracker(Following):
         elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
             self.taken_out(function, use[2], depth)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
-            if use[2] == register:
-                self.changed(function, use)
-            elif use[-1] == register:
-                self._held_by(function, use[2], depth)
+            self._put(function, register, use, depth)
         elif opcode in (op.RETURN, op.YIELD):
             self.given_back(function, depth)
+
+    def _put(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        """Something is put into the value, or the value into something else."""
+        if use[2] == register:
+            self.changed(function, use)
+        elif use[-1] == register:
+            self._held_by(function, use[2], depth)
 
     def _named(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         """The value is given a name; or it is an object, one of whose attributes is set."""

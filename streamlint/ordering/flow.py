@@ -139,11 +139,7 @@ class Flow:
         elif opcode in _MAKING:
             yield from self._gathered(function, tracked, self._parts(function, one, target))
         elif opcode in _READ:
-            source = places.of(function, one[2])
-            yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
-            if opcode == op.ITEM:
-                inside = self.moved(tracked, places.names(function, one[3]), target)
-                yield from (held for each in inside if (held := _cut(function, one, each, target)) is not None)
+            yield from self._read(function, one, tracked, target)
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -154,6 +150,13 @@ class Flow:
             yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
         if opcode in (op.BINARY, op.INPLACE, op.BUILD):
             yield from self._concatenated(function, one, tracked, target)
+
+    def _read(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """What is read by its name, unless another was put there, and what a slice of a container has of it."""
+        source = self.places.of(function, one[2])
+        yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
+        inside = self.moved(tracked, self.places.names(function, one[3]), target) if one[0] == op.ITEM else ()
+        yield from (held for each in inside if (held := _cut(function, one, each, target)) is not None)
 
     def _of_cpp(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """What the library of C++ puts together, and the value of an entry of a map, which stands for the entry."""
