@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint import TYPE_CHECKING
+from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import COPIES, last_name
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _ENDS = ("join", "result")
 _TAKING = {op.NEXT: 3, op.ITER: 3, op.ITEM: 3, op.REBIND: 5}
-_PUTTING = frozenset({"push_back", "push_front", "push"})
 
 
 Ended = tuple[Instruction, int]
@@ -207,7 +207,7 @@ def _containers(function: Function, register: int) -> Iterator[int]:
     for use in function.uses[register] if function.is_cpp else ():
         if use[0] == op.CALL and len(use) == 6:  # `std::move(worker)`
             yield from _containers(function, use[2])
-        elif use[0] == op.INVOKE and function.text(use[4]) in _PUTTING and register in use[6:]:
+        elif use[0] == op.INVOKE and function.text(use[4]) in PUT and register in use[6:]:
             yield _behind(function, use[3])
 
 

@@ -37,9 +37,6 @@ EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _MAKING = frozenset({op.BUILD, op.DICT, op.CONSTRUCT, op.NEW})
-_STEPPING = frozenset({op.BINARY, op.INPLACE, op.UNARY})
-_STEPS = frozenset({"+", "-", "++", "--", "+=", "-="})
-"""C++: what leads from a pointer to an element, or an iterator, to one of another element: which one, nothing says."""
 _PUTS_TOGETHER = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.BUILD})
 SAME_ELEMENTS = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
@@ -171,8 +168,6 @@ class Flow:
         elif one[0] == op.DEREF:  # the members of what a pointer leads to are known as behind the pointer
             behind = self.moved(tracked, places.names(function, one[3]), target)
             yield from (held for held in behind if isinstance(key := (*held.place.path, ANY)[0], str) and key != POINTEE)
-        elif one[0] in _STEPPING and function.text(one[3]) in _STEPS:
-            yield from self.moved((held for held in tracked if POINTEE in held.place.path), places.names(function, one[4]), target)
 
     def _of_entry(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """The second part of a pair; the value of an entry of a map stands for the entry."""
