@@ -377,11 +377,12 @@ def owned(function: Function, one: Instruction) -> int | None:
 
 def _pointed(source: Place, held: Place, target: Place) -> tuple[Place, ...]:
     """C++: where what stands at a place, or behind it, is found by a pointer to the place: ``p->x`` is a member of what it leads to,
-    ``p[n].x`` one of an element of the container that the pointer leads into."""
+    ``p[n].x`` of a parameter one of an element of the container that the pointer leads into."""
     rest = rest_behind(Place(source.root, source.path[:-1]), held)
     if rest is None:
         return ()
-    inside = (target.behind(ANY, *rest),) if len(source.path) > 1 and isinstance(source.path[-2], Element) else ()
+    is_given = target.root[0] == "parameter" and len(source.path) > 1 and isinstance(source.path[-2], Element)
+    inside = (target.behind(ANY, *rest),) if is_given else ()
     return (target.behind(*rest) if rest and isinstance(rest[0], str) else target.behind(POINTEE, *rest), *inside)
 
 
