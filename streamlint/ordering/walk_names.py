@@ -357,7 +357,7 @@ class WalkNames:
 
 
 def _is_wider(source: Place, place: Place) -> bool:
-    """C++: whether any element behind a pointer, which a function was given to one of them, is what it was given: that comes back by itself."""
+    """C++: whether a place is of any element behind a pointer that a function was given to one: what stands there comes back by itself."""
     element = source.path[-2] if len(source.path) > 1 and source.path[-1] == ADDRESS else ANY
     return element != ANY and isinstance(element, Element) and place.path[:1] == (ANY,)
 
