@@ -29,6 +29,8 @@ def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, o
 
 def _as_written(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
     first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
+    if call[0] == op.LAUNCH:
+        first, shape = 6 + call[5], op.NONE  # behind what configures it
     return with_kinds(function, call[first:], shape)
 
 

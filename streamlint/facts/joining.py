@@ -38,7 +38,11 @@ class Joining:
 
     def is_joined(self, function: Function, one: Instruction) -> bool:
         """Whether who starts a thread waits for its end in the same function, whichever way is taken there."""
-        return bool(self._of(function).get(one))
+        return bool(self.ends(function, one))
+
+    def ends(self, function: Function, one: Instruction) -> tuple[Instruction, ...]:
+        """The instructions of the same function that wait for the end of the thread which one starts."""
+        return self._of(function).get(one, ())
 
     def starts(self, function: Function) -> Iterable[Instruction]:
         """The instructions that start threads."""

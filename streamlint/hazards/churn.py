@@ -173,12 +173,18 @@ class Churning:
             for start in self.lifetimes.starts(where) if len(first) <= DEEPEST else ():
                 site = Site(*start)
                 before = (site, *first), (site, *last)
-                loop = next(self.rounds.loops(*start), None)
+                loop = next((each for each in self.rounds.loops(*start) if self._ends_within(site, each)), None)
                 if loop is not None and self._is_churn(held, site.function, loop, *before):
                     yield Churn(held, site.function, loop, *before)
                 elif loop is None and site not in seen and self._may_run(site) and not self._is_left_out(before[0]):
                     seen.add(site)
                     waiting.append((site.function, *before))
+
+    def _ends_within(self, site: Site, loop: Loop) -> bool:
+        """Whether a call ends in its round of a loop: threads that are waited for behind the loop run at once, each with its own object."""
+        ends = self.transfer.graph.joining.ends(site.function, site.instruction)
+        home = self.rounds.body(site.function).home
+        return not ends or any(home[end] in loop.body for end in ends)
 
     def _may_run(self, site: Site) -> bool:
         """Whether each call of its function may run an instruction."""

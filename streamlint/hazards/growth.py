@@ -167,6 +167,8 @@ class Growth:
     def _place(self, register: int) -> Place | None:
         """The place that a register was read from, whichever element it is; None for a value that is computed, or not kept yet."""
         place = self.places.of(self.function, register)
+        if place.path and place.path[-1] == ADDRESS:  # an iterator: of what it leads to
+            place = place.behind(POINTEE)
         if place.root[0] == "register" or (place.root[0] == "parameter" and not place.path) or (self.is_new and place.root == _THIS):
             one = self.function.definitions[register] if register >= 0 else None
             if one is not None and one[0] in (op.CAST, op.REBIND):

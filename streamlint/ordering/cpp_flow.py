@@ -10,9 +10,9 @@ from streamlint.facts.objects import Elements
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
+from streamlint.ordering.given_places import PAIR
 from streamlint.ordering.places import ANY, Element, Place, Places
 
-PAIR = ("first", "second")
 _GET = "std::get"
 _VALUE = Element(1)
 Part = tuple[int, tuple[Element, ...], Place]

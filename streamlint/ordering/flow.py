@@ -13,7 +13,8 @@ from streamlint.facts.objects import Container, Memory, Site
 from streamlint.facts.passing import NAMESPACES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.cpp_flow import PAIR, element_taken, put_together
+from streamlint.ordering.cpp_flow import element_taken, put_together
+from streamlint.ordering.given_places import PAIR
 from streamlint.ordering.library_flow import given_by_library, set_by_keywords
 from streamlint.ordering.places import ADDRESS, ANY, NEWEST, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept

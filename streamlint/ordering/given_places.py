@@ -9,6 +9,7 @@ from streamlint.facts.objects import Elements
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
+PAIR = ("first", "second")
 _MADE = (op.DECLARE, op.CONSTRUCT)
 
 
@@ -32,6 +33,19 @@ def takes_element(facts: Facts, function: Function, one: Instruction) -> bool:
     """Whether a method of a container gives an element that stays there, whichever others are put in and taken out."""
     is_one = function.invokes(one, "takes-element") and not function.invokes(one, "takes", "ends")
     return is_one and _is_container(facts, function, one[3])
+
+
+def is_value(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether a member is the value of the entry of a map to which an iterator leads: it stands for the entry."""
+    if one[0] != op.ATTR or function.text(one[4]) != PAIR[1]:
+        return False
+    led = function.definitions[uncast(function, one[3])]
+    while led is not None and led[0] == op.DEREF:
+        led = function.definitions[uncast(function, led[3])]
+    if led is None or led[0] != op.INVOKE or not function.invokes(led, "leads-inside"):
+        return False
+    held = facts.values(function, led[3]).values
+    return any(isinstance(value, Elements) and f"std::{value.kind}" in facts.cpp_models.marked("mapped") for value in held)
 
 
 def _is_container(facts: Facts, function: Function, register: int) -> bool:

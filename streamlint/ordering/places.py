@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
 from streamlint.ordering.getters import Getters
-from streamlint.ordering.given_places import leads_inside, static_local, takes_element
+from streamlint.ordering.given_places import is_value, leads_inside, static_local, takes_element
 from streamlint.ordering.old_values import OldValues
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
@@ -199,6 +199,8 @@ class Places:
         """C++: the object that a call gives a reference to, that an operator of a class leads to, or that an `std::optional` holds."""
         if one[0] in (op.CALL, op.INVOKE) and (led := self._led_to(function, one)) is not None:
             return led
+        if is_value(self.facts, function, one):
+            return self._pointee(function, self.of(function, one[3]))
         if (given := self._given_back(function, one)) is not None:
             return given.behind(function.text(one[4])) if one[0] == op.ATTR else given
         is_held = one[0] == op.DEREF and self.facts.brace_lists.is_holder(function, one[3])

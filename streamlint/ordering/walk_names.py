@@ -16,6 +16,7 @@ from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated, taken_of
 from streamlint.ordering.member_names import HANDLES, kept_names
 from streamlint.ordering.places import (
+    ADDRESS,
     ANY,
     ARROW,
     NEWEST,
@@ -158,7 +159,7 @@ class WalkNames:
 
     def _of_call(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the argument of a call is found, or what the object that is called holds for it."""
-        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or deferred_target(function, one) is None):
+        if one[0] not in (op.CALL, op.INVOKE, op.LAUNCH) and (not function.is_cpp or deferred_target(function, one) is None):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         if (held := prepared(self.places, function, one, callee, index)) is not None:
@@ -249,7 +250,8 @@ class WalkNames:
             yield from self._in_c_argument(caller, call, function, held)
         elif place.path or not is_entered or held.kind not in EXACT:
             passed = list(self._passed(caller, call, function, int(str(place.root[1])), bool(place.path)))
-            yield from (held._replace(place=source.behind(*place.path)) for source in passed)
+            known = [each for each in passed if held.kind not in EXACT or not _is_wider(each, place)]
+            yield from (held._replace(place=source.behind(*place.path)) for source in known)
             yield from self._collected(caller, call, function, held) if not passed and place.path else ()
 
     def _behind_return(self, state: State, register: int, caller: Frame, call: Instruction) -> frozenset[Tracked]:
@@ -352,6 +354,12 @@ class WalkNames:
             if len(parts) == 1 and parts[0].function is function:
                 yield from (held._replace(place=name.behind(*path[length:])) for name in self.places.names(function, parts[0].register))
                 return
+
+
+def _is_wider(source: Place, place: Place) -> bool:
+    """C++: whether a place is of any element behind a pointer that a function was given to one: what stands there comes back by itself."""
+    element = source.path[-2] if len(source.path) > 1 and source.path[-1] == ADDRESS else ANY
+    return element != ANY and isinstance(element, Element) and place.path[:1] == (ANY,)
 
 
 def scope_call(function: Function, one: Instruction) -> Instruction | None:
