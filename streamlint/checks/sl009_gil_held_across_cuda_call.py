@@ -15,7 +15,7 @@ class GilHeldAcrossCudaCall(Check):
     Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions that wait for the device,
     or for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, driver
     frees, the registration of host functions, the destruction of events, and the creation of NCCL communicators. The destructor of a
-    class that is bound runs with the GIL as well, unless ``py::release_gil_before_calling_cpp_dtor()`` stands at the class.
+    class that is bound runs with the GIL as well, unless ``py::release_gil_before_calling_cpp_dtor()`` is given to the class.
 
     With ``evidence = "possible"``, these are reported too: frees in such destructors; allocations, which did not wait on the measured
     GPUs; functions that repeat

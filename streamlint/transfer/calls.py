@@ -134,7 +134,8 @@ class Calls:
         if one[0] == op.ITEM:
             return function.is_cpp or self.facts.program.defines("__getitem__")
         if one[0] == op.SET_ITEM:
-            return not function.is_cpp and self.facts.program.defines("__setitem__")
+            is_defined = not function.is_cpp and self.facts.program.defines("__setitem__")
+            return is_defined and any(isinstance(value, Instance) for value in self.values(function, one[2]))
         return not function.is_cpp and one[0] in _COMPUTED and self.graph.is_computed(function.text(one[_COMPUTED[one[0]]]))
 
     def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:

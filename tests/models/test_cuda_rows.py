@@ -116,7 +116,7 @@ def test_file_loads(name: str) -> None:
 def test_triggers() -> None:
     triggers = models().triggers
     assert all(len(trigger) >= 5 or trigger in ("<<<", "<< <", "hipM") for trigger in triggers)
-    assert len(triggers) <= 30
+    assert len(triggers) <= 40
 
 
 def test_no_name_twice() -> None:

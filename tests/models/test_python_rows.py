@@ -217,7 +217,7 @@ def test_all_together() -> None:
     models = builtin("python")
     assert {"torch", "cupy", "numba", "cuda_python", "python"} <= models.libraries
     assert all(len(trigger) >= 5 for trigger in models.triggers)
-    assert len(triggers.builtin("python")) <= 2 * triggers.MOST_WORDS  # two matchers
+    assert len(triggers.builtin("python")) <= 2.5 * triggers.MOST_WORDS  # two matchers
 
 
 def test_no_name_stands_twice() -> None:
