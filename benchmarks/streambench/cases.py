@@ -20,8 +20,8 @@ DEEPEST = 8
 BAD, CLEAN = "bad", "clean"
 _SAMPLED = {"depth": 3, "files": 2}
 """How many of the depths 2 to 8 a template stands in, by way."""
-SAMPLE = 8
-"""In how many of the further ways a template stands, drawn by the seed."""
+PLAIN, SAMPLE = 6, 5
+"""In how many of the ways a template stands beside ``direct``, and in how many of the further ways, drawn by the seed."""
 _RETURNING = {"returned", "returned-elsewhere"}
 _CARRYING = {"dataclass", "container", "kwargs", "partial"}
 """Ways that carry values: of no use for a second part that takes none."""
@@ -58,9 +58,9 @@ class Case:
 
 
 def cases(seed: int = SEED, templates: Sequence[Template] | None = None, every_way: bool = False) -> Iterator[Case]:
-    """The generated cases of a seed; ``every_way``: in all further ways, not in a sample of them."""
+    """The generated cases of a seed; ``every_way``: in all ways, not in a sample of them."""
     for template in templates if templates is not None else read_templates():
-        for way, depth in _ways(template, seed):
+        for way, depth in _ways(template, seed) if every_way else _drawn(template, seed):
             yield build(template, way, depth, seed)
         for way in further(template, None if every_way else seed):
             yield build(template, way, 1, seed)
@@ -73,6 +73,14 @@ def further(template: Template, seed: int | None) -> list[str]:
         return fitting
     drawn = random.Random(f"{seed} {template.name} further").sample(fitting, SAMPLE)
     return [name for name in fitting if name in drawn]
+
+
+def _drawn(template: Template, seed: int) -> list[tuple[str, int]]:
+    """Some of the ways that a template stands in, ``direct`` among them."""
+    ways = list(_ways(template, seed))
+    others = [way for way in ways if way[0] != "direct"]
+    drawn = random.Random(f"{seed} {template.name} ways").sample(others, min(PLAIN, len(others)))
+    return [way for way in ways if way[0] == "direct" or way in drawn]
 
 
 def _ways(template: Template, seed: int) -> Iterator[tuple[str, int]]:

@@ -190,7 +190,7 @@ def test_bad_templates(tmp_path: Path) -> None:
 
 def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main = importlib.import_module("benchmarks.streambench.__main__").main
-    assert main(["run", "--only", "torch-sl005-to-cpu-helper", "--missed", "--json", str(tmp_path / "told.json")]) == 0
+    assert main(["run", "--only", "torch-sl005-to-cpu-direct", "--missed", "--json", str(tmp_path / "told.json")]) == 0
     assert "| all | 1 of 1 | 100.0 % | 0 of 1 | 0.0 % | 1.00 | 0 |" in capsys.readouterr().out
     assert json.loads((tmp_path / "told.json").read_text())["wrong"] == []
     assert main(["run", "--only", "no such case"]) == 2
