@@ -61,15 +61,15 @@ def _updates(method: Function, call: Instruction, index: int) -> bool:
     """``self.__dict__.update(keywords)``, or ``vars(self).update(keywords)``."""
     if method.text(call[4]) != "update" or not any(method.is_parameter(one, index) for one in call[6:]):
         return False
-    made = method.definitions[call[3]]
-    return gives_attributes(method, call[3]) and made is not None and method.is_parameter(made[3] if made[0] == op.ATTR else made[5])
+    owner = attributes_of(method, call[3])
+    return owner != op.NONE and method.is_parameter(owner)
 
 
-def gives_attributes(function: Function, register: int) -> bool:
-    """Whether a register holds the dictionary of an object's attributes: ``o.__dict__``, ``vars(o)``."""
+def attributes_of(function: Function, register: int) -> int:
+    """The object whose attributes a register holds as a dictionary (``o.__dict__``, ``vars(o)``); NONE where it holds no such thing."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or function.is_cpp:
-        return False
+        return op.NONE
     if one[0] == op.ATTR:
-        return function.text(one[4]) == OF_ATTRIBUTES
-    return one[0] == op.CALL and len(one) == 6 and function.dotted(one[3]) == "vars"
+        return one[3] if function.text(one[4]) == OF_ATTRIBUTES else op.NONE
+    return one[5] if one[0] == op.CALL and len(one) == 6 and function.dotted(one[3]) == "vars" else op.NONE

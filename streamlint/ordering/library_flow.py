@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.containers import mapping_of_pair
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
+from streamlint.facts.keyword_stores import attributes_of
 from streamlint.facts.objects import External, FunctionObject
 from streamlint.facts.passing import BY_KEYWORD, COPYING, COPYING_NAMES, NAMESPACES, TAKING, put_by_function
 from streamlint.ir import Instruction
@@ -108,8 +109,5 @@ def _keywords_set(function: Function, one: Instruction) -> tuple[int, int] | Non
         return (one[5], mapping) if mapping != op.NONE else None
     if one[0] != op.INVOKE or len(one) != 7 or function.text(one[4]) != "update":
         return None
-    made = function.definitions[one[3]]
-    if made is not None and made[0] == op.ATTR and function.text(made[4]) == "__dict__":
-        return made[3], one[6]
-    is_view = made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "vars"
-    return (made[5], one[6]) if is_view and made is not None else None
+    owner = attributes_of(function, one[3])
+    return (owner, one[6]) if owner != op.NONE else None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import element_given, last_name, only_source
-from streamlint.facts.keyword_stores import gives_attributes
+from streamlint.facts.keyword_stores import attributes_of
 from streamlint.facts.language import MAKING_CONTAINERS, MAKING_ITERATORS
 from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
@@ -284,7 +284,7 @@ class Transfer(CallSites):
 
     def _is_lost(self, function: Function, one: Instruction, modelled: Collection[ModelledCall]) -> bool:
         """Whether unknown code may run: a function of a library without a row, a value of which nothing is known."""
-        if one[0] == op.INVOKE and (function.text(one[4]) in language.OF_RECORDS or gives_attributes(function, one[3])):
+        if one[0] == op.INVOKE and (function.text(one[4]) in language.OF_RECORDS or attributes_of(function, one[3]) != op.NONE):
             return False
         edges = self.edges(function, one)
         if any(edge.is_guess or edge.is_higher_order for edge in edges):
