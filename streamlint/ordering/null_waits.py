@@ -77,6 +77,11 @@ class PassingNull(Walk):
         found = sorted((held.place for held in state.tracked if held.kind == _MISSED), key=lambda place: self.waits[place].at.row)
         return self.waits[found[-1]] if found else None
 
+    def is_null_wait(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an instruction waits for the null stream, whoever chose it."""
+        of = action.of if isinstance(action, Synchronized) else None
+        return isinstance(of, Stream) and self.null_by(state.frame, Site(state.frame.function, one), of) is not None
+
     def null_by(self, frame: Frame, here: Site, stream: Stream) -> Site | None:
         """Where a stream of an instruction was chosen to be null, as the functions were entered; None if it is not."""
         if stream.kind == NULL:
@@ -130,10 +135,7 @@ class ReadsBehindNull(EarlyReads, PassingNull):
         self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        of = action.of if isinstance(action, Synchronized) else None
-        if isinstance(of, Stream) and self.null_by(state.frame, Site(state.frame.function, one), of) is not None:
-            return False
-        return super().orders(state, one, action)
+        return not self.is_null_wait(state, one, action) and super().orders(state, one, action)
 
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
         return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
@@ -163,10 +165,7 @@ class ReusesBehindNull(Reuses, PassingNull):
         self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        of = action.of if isinstance(action, Synchronized) else None
-        if isinstance(of, Stream) and self.null_by(state.frame, Site(state.frame.function, one), of) is not None:
-            return False
-        return super().orders(state, one, action)
+        return not self.is_null_wait(state, one, action) and super().orders(state, one, action)
 
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
         return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
