@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.ir import DeclarationIR
+from streamlint.ir import Code, DeclarationIR
 from streamlint.ir.code import TypeTuple
 from streamlint.support.records import record
 
@@ -235,7 +235,7 @@ class CppScopes:
             one
             for unit in units
             for one in unit.named.get(declared.qualname, ())
-            if isinstance(one, Function) and takes_the_same(one, declared) and (unit is home or one.is_linked)
+            if isinstance(one, Function) and takes_the_same(one.code, declared) and (unit is home or one.is_linked)
         ]
         return [one for one in fitting if home in self.visible(one.unit)] or fitting
 
@@ -248,8 +248,17 @@ class CppScopes:
             (unit, one)
             for unit in units
             for one in unit.declared.get(function.name, ())
-            if takes_the_same(function, one) and (unit is function.unit or function.is_linked)
+            if takes_the_same(function.code, one) and (unit is function.unit or function.is_linked)
         ]
+
+    def is_declared_static(self, function: Function) -> bool:
+        """Whether another file declares a method with a receiver, which is defined outside of its class, to be static."""
+        written = function.written
+        if not written.parameters or written.parameters[0].name != "this":
+            return False
+        units = self.mentioning(last_part(written.qualname).lstrip("~"))
+        declared = (one for unit in units if unit is not function.unit for one in unit.declared.get(written.qualname, ()))
+        return any(one.static and one.class_name and takes_the_same(written, one) for one in declared)
 
     # --- classes
 
@@ -313,9 +322,9 @@ class CppScopes:
         return next((one for one in self._find_around(unit, scope, name) if isinstance(one, ClassInfo)), None)
 
 
-def takes_the_same(function: Function, declared: DeclarationIR) -> bool:
+def takes_the_same(code: Code, declared: DeclarationIR) -> bool:
     """Whether a definition has the parameters of a declaration, as far as their types are spelled."""
-    own = function.code.parameters[1 if function.code.parameters and function.code.parameters[0].name == "this" else 0 :]
+    own = code.parameters[1 if code.parameters and code.parameters[0].name == "this" else 0 :]
     other = declared.parameters
     return len(own) == len(other) and all(
         a.type is None or b.type is None or last_part(a.type[0]) == last_part(b.type[0]) for a, b in zip(own, other, strict=True)

@@ -21,19 +21,27 @@ if TYPE_CHECKING:
 class Function:
     """A function, lambda, class body or module body of a file, with its instructions by the register that they define."""
 
-    __slots__ = ("__dict__", "code", "unit")
+    __slots__ = ("__dict__", "unit", "written")
 
-    def __init__(self, unit: Unit, code: Code) -> None:
+    def __init__(self, unit: Unit, written: Code) -> None:
         self.unit = unit
-        self.code = code
+        self.written = written
 
     def __repr__(self) -> str:
-        return f"<{self.name} {self.unit.path}:{self.code.first_row}>"
+        return f"<{self.name} {self.unit.path}:{self.written.first_row}>"
 
     @property
     def name(self) -> str:
         """Its qualified name."""
-        return self.code.qualname
+        return self.written.qualname
+
+    @cached_property
+    def code(self) -> Code:
+        """Its instructions. C++: a method that only its class, in another file, declares to be static was lowered with a receiver."""
+        written = self.written
+        if self.unit.is_cpp and written.class_name and written.parent == 0 and self.unit.program.cpp.is_declared_static(self):
+            return written.without_receiver()
+        return written
 
     def known(self, *traits: Trait) -> frozenset[str]:
         """What the libraries' functions and members are called, by the last parts of their names, that have one of some traits."""

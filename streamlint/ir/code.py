@@ -11,9 +11,10 @@ import marshal
 import zlib
 from array import array
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
-from streamlint.ir.opcodes import BRANCH, JUMP
+from streamlint.ir.opcodes import BIND, BRANCH, JUMP, OUT, PARAM
 from streamlint.program import NOWHERE, Position
 
 Instruction = tuple[int, ...]
@@ -128,6 +129,18 @@ class Code:
         for block in self.blocks:
             yield from block
 
+    def without_receiver(self) -> Code:
+        """C++: the code of a method that turns out to be static; what follows the receiver has moved up by one."""
+        code = copy(self)
+        code.flags, code.parameters = self.flags | {"static"}, self.parameters[1:]
+        receivers = {one[2] for one in self.instructions() if one[0] == PARAM and one[3] == 0}
+
+        def is_receiver(one: Instruction) -> bool:
+            return (one[0] == PARAM and one[3] == 0) or (one[0] == BIND and one[3] in receivers)
+
+        code.blocks = [[_moved_up(one) for one in block if not is_receiver(one)] for block in self.blocks]
+        return code
+
     def dump(self) -> bytes:
         """The code as bytes; they do not hold its place in the file."""
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
@@ -149,6 +162,12 @@ class Code:
         code.specialised = rest[12]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
+
+
+def _moved_up(one: Instruction) -> Instruction:
+    """An instruction that names a parameter behind the receiver, as it is without that."""
+    place = 3 if one[0] == PARAM else 2
+    return (*one[:place], one[place] - 1, *one[place + 1 :]) if one[0] in (PARAM, OUT) else one
 
 
 def spelled(argument: TemplateArgument) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
@@ -23,9 +23,13 @@ class AskedDevices:
         """Whether all that made the memory in a register made it on a device of which the branches around an instruction of the same
         function say that it is the host."""
         hosts = set(self._hosts(site)) if register >= 0 and not site.function.is_cpp else set()
-        sources = self.carriers.sources(site.function, register) if hosts else ()
+        return bool(hosts) and self.is_made_on(site.function, register, hosts.__contains__)
+
+    def is_made_on(self, function: Function, register: int, is_meant: Callable[[int], bool]) -> bool:
+        """Whether all that made the memory in a register made it in the same function, on a device that is meant by its register."""
+        sources = self.carriers.sources(function, register)
         return bool(sources) and all(
-            source.function is site.function and not hosts.isdisjoint(self._devices(source.function, source.register)) for source in sources
+            source.function is function and any(map(is_meant, self._devices(function, source.register))) for source in sources
         )
 
     def _hosts(self, site: Site) -> Iterator[int]:
@@ -37,7 +41,8 @@ class AskedDevices:
                 yield from (a for a, b in (one[4:6], one[5:3:-1]) if str(function.constant(b)).partition(":")[0] == "cpu")
 
     def _devices(self, function: Function, register: int) -> Iterator[int]:
-        """The devices that calls are told to make memory on."""
+        """The devices that calls are told to make memory on, or the memory whose device they take."""
         made = function.definitions[register] if register >= 0 else None
         for call in self.transfer.modelled(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
-            yield from call.all("device") if call.row.effect == "factory" else ()
+            if call.row.effect == "factory":
+                yield from (*call.all("device"), *(call.all("like") if not call.all("device") else ()))

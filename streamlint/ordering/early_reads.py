@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -215,10 +216,26 @@ class EarlyReads(Updating):
         return not (isinstance(action, Copied) and self._is_copied_on_host(state, action)) and super().orders(state, one, action)
 
     def _is_copied_on_host(self, state: State, action: Copied) -> bool:
-        """Whether the host copies the memory to some of its own, by what has to hold where the asynchronous copy stands."""
-        row, known = action.call.row, ("h2h", "h2d", "d2d", "d2h", "peer")
-        is_open = state.frame.function is self._site.function and row is not None and row.effect == "copy" and action.direction not in known
-        return is_open and self.held(state, action.source) is not None and self._devices_asked.is_on_host(self._site, action.target)
+        """Whether the host copies the memory to some of its own: to what is there, is made on its device, or has to be there where the
+        asynchronous copy stands."""
+        row, function = action.call.row, state.frame.function
+        if row is None or row.effect != "copy" or function.is_cpp or self.held(state, action.source) is None:
+            return False
+        if action.direction in ("h2h", "host<unknown"):
+            return row.library in self.transfer.facts.models.marked("computes-on-host")
+        if action.direction in ("h2d", "d2d", "d2h", "peer"):
+            return False
+        if function is self._site.function and self._devices_asked.is_on_host(self._site, action.target):
+            return True
+        return self._devices_asked.is_made_on(function, action.target, partial(self._is_device_of, state))
+
+    def _is_device_of(self, state: State, register: int) -> bool:
+        """Whether a register names the device on which the memory is: ``held.device``, or ``held`` itself where something is made like it."""
+        function = state.frame.function
+        made = function.definitions[register] if register >= 0 else None
+        if made is not None and made[0] == op.ATTR and function.text(made[4]) in self.facts.models.attributes_with("device"):
+            register = made[3]
+        return self.held(state, register) is not None
 
     def left(self, state: State, register: int) -> None:
         """A view for the host that goes to a caller who can wait for nothing: it is read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import only_source
 from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -91,11 +92,13 @@ class Locks:
         return any(self._is_wait(function, one) for one in held)
 
     def _lets_go(self, function: Function, one: Instruction, guard: int, taking: Instruction) -> bool:
-        if one[0] in (op.EXIT, op.DESTROY):
+        if one[0] == op.EXIT:
             return guard in (one[2], one[3] if len(one) > 3 else op.NONE)
+        if one[0] == op.DESTROY:
+            return only_source(function, one[2]) == guard
         if one[0] != op.INVOKE or function.text(one[4]) not in ("unlock", "release"):
             return False
-        return one[3] == guard or self.named(function, one[3]) == self.taken(function, taking)
+        return only_source(function, one[3]) == guard or self.named(function, one[3]) == self.taken(function, taking)
 
     def _is_wait(self, function: Function, one: Instruction) -> bool:
         if any(operation.kind == device.SYNCHRONIZE for operation in self.reach.operations.of(function, one)):

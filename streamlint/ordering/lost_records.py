@@ -97,12 +97,12 @@ class LostRecords(EventWalk):
         return self._loop_above(function, event, stream, depth) if depth < _HIGHEST else (None, None)
 
     def _loop_above(self, function: Function, event: int, stream: Stream, depth: int) -> tuple[Function | None, Loop | None]:
-        """The same around a call that gives both as arguments."""
-        made = [function.definitions[register] for register in (event, stream.register)]
-        params = [one for one in made if one is not None and one[0] == op.PARAM]
+        """The same around a call that gives both, or what holds them: arguments, or the object whose method records."""
+        roots = [self.places.of(function, register).root for register in (event, stream.register)]
+        params = [int(str(root[1])) for root in roots if root[0] == "parameter"]
         for caller, call in self.callers(function) if len(params) == 2 else ():
             if call[0] in (op.CALL, op.INVOKE):
-                event_given, stream_given = (operand_of(caller, call, function, one[3]) for one in params)
+                event_given, stream_given = (operand_of(caller, call, function, index) for index in params)
                 if event_given is not None and stream_given is not None:
                     found = self._loop_of(caller, call, event_given, stream._replace(register=stream_given), depth + 1)
                     if found[1] is not None:

@@ -300,6 +300,6 @@ def is_cuda(operations: DeviceOperations) -> Wanted:
             return any(operations.on_device(function, register) for register in operation.needs or () if register >= 0)
         if operation.kind == device.COPY:
             return operation.direction in ("h2d", "d2h", "d2d") or not operation.library.startswith("torch")
-        return operation.kind not in (device.CALLBACK, device.PIN, device.COLLECTIVE, device.OTHERS)
+        return operation.kind not in (device.PIN, device.COLLECTIVE, device.OTHERS)
 
     return wanted
