@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo
-from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
@@ -30,6 +28,7 @@ from streamlint.facts.objects import (
     Object,
     PartialObject,
 )
+from streamlint.facts.passing import STORES
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
@@ -357,7 +356,7 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-            if name in EMPLACING and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+            if name in self.cpp_models.known("emplaces") and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
                 self._constructed_in(value, target)
 
     def _constructed_in(self, value: Elements, target: Node) -> None:
@@ -380,7 +379,7 @@ class CppLibrary(CppCalls):
             return
         if name in self.cpp_models.known("leads-inside"):
             self.solver.add(target, value)
-        elif name in self.cpp_models.known("takes-element") or name in PUT:
+        elif name in self.cpp_models.known("takes-element", *STORES):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.scalar)

@@ -11,6 +11,7 @@ from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.traits import Trait
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, appended
 from streamlint.transfer.origin_calls import Made
@@ -103,9 +104,8 @@ class Parts(Made):
             return one[3]
         begun = function.definitions[taken[3]]
         made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
-        name = "values" if taken is one else "items"
-        is_view = made is not None and made[0] == op.INVOKE and len(made) == 6 and function.text(made[4]) == name
-        return made[3] if made is not None and is_view else one[3]
+        trait: Trait = "gives-values" if taken is one else "gives-entries"
+        return made[3] if made is not None and len(made) == 6 and function.invokes(made, trait) else one[3]
 
     def returned(self, known: Known, one: Instruction) -> list[Known]:
         """What a function of the program returns at the place of a tuple or list that is unpacked."""
