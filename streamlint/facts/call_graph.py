@@ -67,6 +67,11 @@ class Edge(NamedTuple):
         """Whether the function runs as a part of the one that calls it."""
         return not self.is_guess and (self.is_joined or not self.is_elsewhere)
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is followed, and the instruction calls the function itself, not one that is given the function."""
+        return self.is_followed and not self.is_higher_order
+
 
 class LibraryCall(NamedTuple):
     """A call of a library: by its row, if there is one, and by the dotted name; ``receiver`` is the object of a method."""

@@ -113,7 +113,7 @@ class Parts(Made):
         made = function.definitions[one[3]] if one[3] >= 0 else None
         if one[6] != op.NONE or made is None or made[0] not in (op.CALL, op.INVOKE) or len(context) >= DEEPEST_CALLS:
             return []
-        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_direct]
         found: list[Known] = []
         for callee in {edge.callee: None for edge in edges if not is_running(context, function, edge.callee)}:
             for end in callee.by_opcode[op.RETURN]:
@@ -223,12 +223,7 @@ class Parts(Made):
         function, context = way.known.function, way.known.context
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
-            if (
-                edge.is_followed
-                and not edge.is_higher_order
-                and not is_running(context, function, callee)
-                and not callee.by_opcode[op.YIELD]
-            ):
+            if edge.is_direct and not is_running(context, function, callee) and not callee.by_opcode[op.YIELD]:
                 entered = entering(context, callee, Site(function, one))
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0:

@@ -205,7 +205,7 @@ class Uses:
     def _given_back(self, function: Function, one: Instruction) -> Iterator[Value]:
         """What the functions of the program give back that a call enters."""
         for edge in self.transfer.edges(function, one):
-            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_higher_order else []
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_direct else []
             yield from ((edge.callee, end[2]) for end in ends if end[2] >= 0)
 
     def _gives_there(self, call: ModelledCall, asks: Ask[Value]) -> bool:
