@@ -85,7 +85,7 @@ class BraceLists:
         """The class of an object, or of what a pointer or an owner leads to."""
         scope, kind = typed
         for _ in range(_DEEPEST):
-            held = self.facts.held_type(scope, kind)
+            held = self.facts.held_type(kind)
             if held is None:
                 break
             kind = held

@@ -343,13 +343,13 @@ class CallGraph:
 
     def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
         """Take the calls of libraries, and those of which nothing is known."""
-        calls = list(self._library_calls(function, one, values))
+        calls = list(self._library_calls(one, values))
         found.libraries.update(dict.fromkeys(calls))
         if one[0] in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
             found.unknown[one] = None
         return calls
 
-    def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
+    def _library_calls(self, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
         called = [without_partials(value) for value in values]
         is_named = any(isinstance(value, External) for value in called)
         for value in called:

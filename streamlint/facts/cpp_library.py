@@ -67,7 +67,7 @@ class CppLibrary(CppCalls):
         elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
         elif name.startswith("elements::"):
-            self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
+            self._elements_call(callee, name.removeprefix("elements::"), target)
         elif not self._calls_given(name, arguments, target):
             self._by_cpp_row(callee, arguments, target)
 
@@ -130,7 +130,7 @@ class CppLibrary(CppCalls):
         elif kind[4] is not None and self.is_plain(frame.function, (name, (), kind[2], False, None)):
             self.solver.add(target, self.objects(Memory, "host", "pageable", "pointer"), None, site)
         elif kind[4] is None and not kind[2] and self.type_row(frame.function.unit, name) is not None:
-            self.made_of_library(name, kind, frame, arguments, target)
+            self.made_of_library(name, frame, arguments, target)
         else:
             self.unknown(target, "external")
 
@@ -370,7 +370,7 @@ class CppLibrary(CppCalls):
         elif self.cpp_models.call(str(kind[0])) is not None:
             self.solver.add(target, self.objects(CppName, str(kind[0])))
 
-    def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
+    def _elements_call(self, callee: CppName, name: str, target: Node) -> None:
         value = callee.receiver
         if isinstance(value, Memory | LibraryObject):
             self.solver.add(target, value)
@@ -384,7 +384,7 @@ class CppLibrary(CppCalls):
         else:
             self.solver.add(target, self.scalar)
 
-    def made_of_library(self, name: str, kind: TypeTuple, frame: Frame, arguments: Arguments, node: Node) -> None:
+    def made_of_library(self, name: str, frame: Frame, arguments: Arguments, node: Node) -> None:
         if name in self.cpp_models.marked("smart") or name in self.cpp_models.marked("callable"):
             for given in arguments.positional[:1]:
                 self.solver.edge(given, node)
