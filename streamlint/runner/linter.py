@@ -26,8 +26,8 @@ from streamlint.support.memory import seldom_collected
 from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, language_of, read_source, stat_of
 from streamlint.support.records import field, record, replace
+from streamlint.triage.filters import apply_filters, reported_once
 from streamlint.triage.fingerprint import Statements
-from streamlint.triage.settle import reported_once, settle
 
 if TYPE_CHECKING:
     from typing import Any
@@ -308,7 +308,7 @@ class _Run:
         settings = {id(file.settings): file.settings for file in self._files.values()}
         self.report.models = list({source: (source, table) for each in settings.values() for source, table in each.models}.values())
         with self.timed("suppress"):
-            settle(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
+            apply_filters(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
         if self.how.fixes:
             with self.timed("fixes"):
                 self._mend()

@@ -25,7 +25,7 @@ else:
     baseline, suppress = lazy("streamlint.triage", "baseline", "suppress")
 
 
-def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
+def apply_filters(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
     """Leave those findings in a report that count for these files; ``commented`` are those with comments of ours.
 
     A file that was read only because another imports it is not reported on.
