@@ -10,9 +10,16 @@ import sys
 
 from streamlint import TYPE_CHECKING, __version__
 from streamlint.support.errors import StreamlintError, did_you_mean
+from streamlint.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from streamlint.report import terminal
+    from streamlint.support import guard
+else:
+    (terminal,) = lazy("streamlint.report", "terminal")
+    (guard,) = lazy("streamlint.support", "guard")
 
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
@@ -61,9 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words:
             words[0] = ALIASES.get(words[0], words[0])
         if arguments is None and words[:1] == ["check"]:
-            from streamlint.support.guard import supervised  # start-up: no other command has a child
-
-            return supervised(lambda: _run(words))
+            return guard.supervised(lambda: _run(words))
         return _run(words)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -166,6 +171,4 @@ def _unknown(word: str) -> int:
 
 def _printable(text: str, *, on_one_line: bool = False) -> str:
     """A text as the terminal may show it."""
-    from streamlint.report.terminal import line, printable  # start-up: for messages alone
-
-    return line(text) if on_one_line else printable(text)
+    return terminal.line(text) if on_one_line else terminal.printable(text)

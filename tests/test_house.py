@@ -218,7 +218,7 @@ NARROW = {
     "program": {"support"},
     "cuda_model": {"support"},
     "models": {"support"},
-    "frontends": {"program", "support"},
+    "frontends": {"TYPE_CHECKING", "program", "support"},
     "ir": {"program", "support.declared_words"},
     # A fix proposes, by places and text; who lints again is handed to it.
     "fix": {"findings", "frontends.python_positions", "frontends.python", "support"},
@@ -233,33 +233,9 @@ def modules(*rooms: str) -> list[Path]:
     return found
 
 
-# Imports of ours inside functions. Each spares a run what it does not need (a folder of checks costs 0.2 s), or waits for a package that
-# may be missing; the line says which. A new one needs a measurement.
-LATE = {
-    "build_files/__init__.py": "build_files.python",
-    "cli.py": "report.terminal support.guard",
-    "commands/check.py": "commands.explaining commands.modes commands.shard commands.watch",
-    "commands/diff.py": "support.notebooks",
-    "commands/fixing.py": "runner.repairs",
-    "commands/running.py": "cache.store runner.cluster.client trace.profile triage.changes",
-    "commands/server.py": "server.app",
-    "commands/reporting.py": "commands.unused findings.measured report.entries report.statistics",
-    "config/settings.py": "models.user_rows support.toml_lines",
-    "discovery/triggers.py": "models",
-    "frontends/inline.py": "frontends.cuda",
-    "report/entries.py": "checks.rules",
-    "runner/cluster/client.py": "runner.cluster.job streamlint",
-    "runner/engine.py": "runner.cluster.job",
-    "runner/linter.py": "cache.runs discovery.seams runner.comments runner.engine runner.relint runner.repairs",
-    "runner/parsing.py": "frontends.cuda frontends.cuda_headers frontends.cython frontends.python",
-    "support/cells.py": "support.notebooks",
-    "support/reading.py": "support.notebooks",
-    "triage/fingerprint.py": "triage.layout",
-    "triage/settle.py": "triage.baseline triage.suppress",
-    "triage/suppress.py": "checks.rules",
-    "verify/__main__.py": "verify.command verify.options",
-    "verify/far.py": "runner.cluster.client",
-}
+# Imports of ours inside functions: code that travels to a machine without streamlint. What a run may not need stands at the top of its
+# module, as `lazy`.
+LATE = {"runner/cluster/client.py": "runner.cluster.job streamlint"}
 _WHY_LATE = re.compile(r"  # (?:start-up|optional|platform|worker): \w")
 
 
@@ -273,7 +249,8 @@ def late_imports(path: Path) -> list[tuple[int, str]]:
 
 @functools.cache
 def imported(path: Path, *, typing: bool = True) -> frozenset[str]:
-    """The modules of streamlint that a file imports, wherever in it, by name below the package. ``typing``: those for annotations too."""
+    """The modules of streamlint that a file imports, wherever and whenever, by name below the package. ``typing``: those for annotations
+    too."""
     names: set[str] = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
@@ -283,6 +260,9 @@ def imported(path: Path, *, typing: bool = True) -> frozenset[str]:
             continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lazy":
+            package, *modules = (str(ast.literal_eval(given)) for given in node.args)
+            names |= {f"{package}.{module}" for module in modules}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: a relative import"
             names |= {f"{node.module}.{alias.name}" if is_package(node.module or "") else node.module or "" for alias in node.names}
@@ -310,6 +290,25 @@ def test_imports_inside_functions_say_why() -> None:
                 own = file.parent if file.name == "__init__.py" else file.with_suffix("")
                 late.setdefault(path.relative_to(PACKAGE).as_posix(), set()).add(".".join(own.relative_to(PACKAGE).parts) or "streamlint")
     assert {name: " ".join(sorted(modules)) for name, modules in late.items()} == LATE
+
+
+def pairs_of(nodes: Iterable[ast.stmt]) -> set[tuple[str, str]]:
+    """What statements import, lazily or not: modules, each with the package that it is taken from."""
+    found: set[tuple[str, str]] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            found |= {(node.module or "", one.name) for one in node.names}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            package, *modules = (str(ast.literal_eval(given)) for given in node.value.args)
+            found |= {(package, module) for module in modules}
+    return found
+
+
+def test_what_is_lazy_is_what_type_checkers_see() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                assert pairs_of(node.orelse) <= pairs_of(node.body), path
 
 
 def module_of(name: str) -> Path | None:
@@ -383,5 +382,6 @@ def test_imports_are_seen(tmp_path: Path) -> None:
     path = tmp_path / "made_up.py"
     path.write_text(
         "from streamlint.runner import engine\ndef f():\n    from streamlint.checks.base import Check\n    import streamlint.verify\n"
+        "(client,) = lazy('streamlint.runner.cluster', 'client')\n"
     )
-    assert imported(path) == {"runner.engine", "checks.base", "verify"}
+    assert imported(path) == {"runner.engine", "checks.base", "verify", "runner.cluster.client"}

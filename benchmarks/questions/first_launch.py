@@ -105,17 +105,17 @@ def _idle(bench: Bench, loader: Loader, image: str) -> Row:
     flag = bench.lab.address(FIRST)
     times: dict[str, list[float]] = {"load_us": [], "kernel_us": [], "first_us": [], "again_us": []}
     for run in range(_WARM_RUNS + _IDLE_RUNS):
-        bench.lab.settle()
+        bench.lab.synchronize()
         library, load = _timed(loader.library, image)
-        bench.lab.settle()
+        bench.lab.synchronize()
         kernel, handle = _timed(loader.kernel, library)
         _, first = _timed(loader.launch, kernel, flag, bench.first)
-        bench.lab.settle()
+        bench.lab.synchronize()
         _, again = _timed(loader.launch, kernel, flag, bench.first)
         if run >= _WARM_RUNS:
             for name, value in zip(times, (load, handle, first, again), strict=True):
                 times[name].append(value)
-    bench.lab.settle()
+    bench.lab.synchronize()
     row: Row = {"case": "idle device", "image": image, "runs": _IDLE_RUNS, **{name: median(values, 1) for name, values in times.items()}}
     return {**row, "first_max_us": round(max(times["first_us"]), 1)}
 
@@ -126,7 +126,7 @@ def _behind(bench: Bench, loader: Loader, image: str) -> Row:
     for _ in range(_GATE_RUNS):
         for length in GATES_MS:
             library = loader.library(image)
-            lab.settle()
+            lab.synchronize()
             try:
                 with lab.gate(bench.gated) as gate:
                     gate.open_after(length)
@@ -183,7 +183,7 @@ def _neighbour(bench: Bench, loader: Loader) -> list[Row]:
     rows = []
     for image, count in {"none": 0, **_NEIGHBOURS}.items():
         libraries = [loader.library(image) for _ in range(count)]
-        lab.settle()
+        lab.synchronize()
         with Looper(lab.cupy, call) as looper:
             begin, before = time.perf_counter(), looper.count
             for library in libraries:
@@ -192,7 +192,7 @@ def _neighbour(bench: Bench, loader: Loader) -> list[Row]:
                 time.sleep(0.05)
             end, calls = time.perf_counter(), looper.count - before
             time.sleep(0.005)
-        lab.settle()
+        lab.synchronize()
         seen = {key: round(value, 3) for key, value in looper.between(begin, end, calls).items()}
         rows.append({"case": "a thread that launches meanwhile", "image": image, "first_launches": count, **seen})
     return rows

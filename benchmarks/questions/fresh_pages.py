@@ -79,7 +79,7 @@ class Download:
         }
         for call in self.loops.values():
             call()
-        self.lab.settle()
+        self.lab.synchronize()
 
     def attribute(self, number: int) -> int:
         """A device attribute."""
@@ -127,7 +127,7 @@ class Download:
             end, calls = time.perf_counter(), looper.count - before
             caller_after, process_after = resource.getrusage(resource.RUSAGE_THREAD), resource.getrusage(resource.RUSAGE_SELF)
             time.sleep(0.003)
-        self.lab.settle()
+        self.lab.synchronize()
         return {
             **looper.between(begin, end, calls),
             "call_ms": call * 1e3,

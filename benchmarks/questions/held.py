@@ -60,7 +60,7 @@ class CallbackGate:
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         self.open()
-        self._lab.settle()
+        self._lab.synchronize()
         if kind is None and self._gave_up:
             raise GateGaveUpError(f"the callback gave up by itself after {LIMIT_S:.0f} s, so there is no number")
 
@@ -149,12 +149,12 @@ class Bench:
         self._clean()
 
     def _clean(self) -> None:
-        self.lab.settle()
+        self.lab.synchronize()
         for undo in self._late:
             with contextlib.suppress(Exception):  # what failed in the run has nothing to undo
                 undo()
         self._late.clear()
-        self.lab.settle()
+        self.lab.synchronize()
 
     def measure(self, holder: Holder) -> Row:
         """The row of a first call: whether it returns itself, and what becomes of each second call."""
@@ -183,7 +183,7 @@ class Bench:
             for flag in (FIRST, SECOND, BEHIND):
                 self.lab.raise_flag(flag, 0)
             self._landed.value = 0
-            self.lab.settle()
+            self.lab.synchronize()
             with armed.gate as gate:
                 armed.behind()
                 first = self._one.do(armed.first)

@@ -70,7 +70,7 @@ class Uploads:
             begin = time.perf_counter()
             copy()
             times.append((time.perf_counter() - begin) * 1e6)
-            self.lab.settle()
+            self.lab.synchronize()
         return median(times, 1) or 0.0
 
     def waits(self, copy: Callable[[], Any], stream: int, own_us: float) -> bool:
@@ -102,7 +102,7 @@ class Uploads:
         copies = [self.copy(size, stream) for stream in streams]
         for copy in copies:
             copy()
-        self.lab.settle()
+        self.lab.synchronize()
         event = int(runtime.eventCreateWithFlags(2))
         with self.lab.gate(first) as gate:
             runtime.eventRecord(event, first)
@@ -125,7 +125,7 @@ def ask(part: str, say: Say, scratch: Path) -> None:
         for size in (*SIZES, *(LARGE if part == "runtime" and name == "non-blocking" else ())):
             copy = uploads.copy(size, stream)
             copy()
-            uploads.lab.settle()
+            uploads.lab.synchronize()
             own = uploads.idle_us(copy)
             waited = sum(uploads.waits(copy, stream, own) for _ in range(REPEATS))
             say({"case": f"{part}, one copy", "stream": name, "kib": size / KIB, "idle_us": own, "waits": f"{waited} of {REPEATS}"})
@@ -137,7 +137,7 @@ def ask(part: str, say: Say, scratch: Path) -> None:
         for size in ROW_SIZES:
             copy = uploads.copy(size, uploads.streams["non-blocking"])
             copy()
-            uploads.lab.settle()
+            uploads.lab.synchronize()
             counts = [uploads.in_a_row(copy, uploads.streams["non-blocking"]) for _ in range(3)]
             say({"case": "copies in a row", "stream": "non-blocking", "kib": size / KIB, "returned": median(counts, 0)})
         for size in (64 * KIB, 256 * KIB, MIB, 2 * MIB, 4 * MIB):

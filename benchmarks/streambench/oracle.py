@@ -102,7 +102,7 @@ class Bench:
     def shut(self, schedule: int, gate_ms: float) -> Iterator[None]:
         """One run with one stream shut: the default one (0), the n-th that the program makes, or none (-1)."""
         self._schedule, self._made, self._gate_ms, self.gate = schedule, 0, gate_ms, None
-        self.lab.settle()
+        self.lab.synchronize()
         if schedule == 0:
             self._shut(0)
         try:
@@ -112,7 +112,7 @@ class Bench:
             if self.gate is not None:
                 self.gate.await_open()
                 self.gate.__exit__(None, None, None)
-            self.lab.settle()
+            self.lab.synchronize()
 
     def seed(self, number: int) -> None:
         """Seed all generators of random numbers."""
@@ -183,7 +183,7 @@ def race(bench: Bench, folder: Path) -> dict[str, Any]:
         bench.seed(number)
         with bench.shut(-1, 0):
             expected[number] = clean()
-        bench.lab.settle()
+        bench.lab.synchronize()
         expected[number] = bench.value(expected[number])
     for name, main in (("clean", clean), ("bad", bad)):
         bench.seed(1)
@@ -263,7 +263,7 @@ def error(bench: Bench, folder: Path) -> dict[str, Any]:
             bench.seed(number)
             try:
                 main()
-                bench.lab.settle()
+                bench.lab.synchronize()
             except Exception:
                 failed += 1
         counts[name] = failed

@@ -15,12 +15,16 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.build_files import cmake
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import Unreadable, read_bytes, stat_of
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
+    from streamlint.build_files import python
+else:
+    (python,) = lazy("streamlint.build_files", "python")
 
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
 _ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
@@ -85,8 +89,6 @@ def lies_beside(path: str, include: str) -> bool:
 
 def default_stream_of_python(text: str, source: str) -> bool | None:
     """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
-    from streamlint.build_files import python  # start-up: for Python beside C++
-
     try:
         return python.said_of(text, source)
     except (SyntaxError, ValueError, RecursionError):

@@ -9,12 +9,16 @@ from streamlint.commands.reporting import tell
 from streamlint.commands.running import demand_files, keep_changed, profile_of, report_of, resolver_of, targets_of
 from streamlint.runner import progress
 from streamlint.support.errors import ConfigError
+from streamlint.support.lazy import lazy
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from streamlint.commands import explaining, modes, shard, watch
     from streamlint.findings import Report
+else:
+    explaining, modes, shard, watch = lazy("streamlint.commands", "explaining", "modes", "shard", "watch")
 
 
 def main(words: list[str]) -> int:
@@ -26,9 +30,7 @@ def main(words: list[str]) -> int:
     if (options.executor is None) != (options.scheduler is None):
         raise ConfigError("--executor dask needs --scheduler ADDRESS" if options.executor else "--scheduler needs --executor dask")
     if options.watch and options.shard is None:
-        from streamlint.commands.watch import watch  # start-up: for the option alone
-
-        return watch(options.paths, lambda: _run(options))
+        return watch.watch(options.paths, lambda: _run(options))
     return _run(options)
 
 
@@ -40,19 +42,13 @@ def _run(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     resolver = resolver_of(options)
     if options.shard is not None:
-        from streamlint.commands.shard import run_shard  # start-up: for the option alone
-
-        return run_shard(options, resolver)
+        return shard.run_shard(options, resolver)
     if options.show_settings or options.show_files:
-        from streamlint.commands import modes  # start-up: for the options alone
-
         return (modes.show_settings if options.show_settings else modes.show_files)(options, resolver)
     targets = targets_of(options, resolver)
     profile_of(options)
     if options.explain_silence:
-        from streamlint.commands.explaining import explain_silence  # start-up: for the option alone
-
-        return explain_silence(options, resolver, targets)
+        return explaining.explain_silence(options, resolver, targets)
     options.fixes = not options.write_baseline and fixing.worth_finding(options, [format for format, _ in targets])
 
     def look(instead: Mapping[str, bytes] | None = None) -> Report:
@@ -68,8 +64,6 @@ def _check(options: argparse.Namespace) -> int:
     done = fixing.fix(options, report, look) if fixing.wanted(options) and not noted else fixing.Fixed(report)
     progress.finish()
     if noted or options.diff:
-        from streamlint.commands import modes  # start-up: for the options alone
-
         return modes.instead(options, done)
     if options.paths != ["-"]:
         fixing.write(done)

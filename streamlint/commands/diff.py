@@ -7,10 +7,17 @@ import os
 import sys
 from collections.abc import Iterator
 
+from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.report.terminal import Paint, line, plain
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import is_notebook
 from streamlint.support.unified import unified
+
+if TYPE_CHECKING:
+    from streamlint.support import notebooks
+else:
+    (notebooks,) = lazy("streamlint.support", "notebooks")
 
 
 def print_diff(done: fixing.Fixed, paint: Paint) -> None:
@@ -35,9 +42,7 @@ def _changes(done: fixing.Fixed) -> Iterator[tuple[str, str, str]]:
         if not is_notebook(file):
             yield file, old, new
             continue
-        from streamlint.support.notebooks import changed_cells  # start-up: a run without notebooks
-
-        for number, before, after in changed_cells(done.read[file], new):
+        for number, before, after in notebooks.changed_cells(done.read[file], new):
             yield f"{file}:cell {number}", before, after
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from streamlint import TYPE_CHECKING
 from streamlint.report.terminal import line, tame
 from streamlint.support.cells import Cells
+from streamlint.support.lazy import lazy
 from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.support.records import field, record
@@ -16,6 +17,9 @@ from streamlint.triage.rewriting import rewrite
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
+    from streamlint.runner import repairs
+else:
+    (repairs,) = lazy("streamlint.runner", "repairs")
 
 MOST_PASSES = 10
 CARRY_FIXES = ("full", "concise", "grouped", "json", "json-lines", "sarif", "rdjson")
@@ -43,12 +47,10 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
 
 def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
     """Apply fixes and re-lint, until nothing is left to fix. Nothing is written."""
-    from streamlint.runner.repairs import repairs  # start-up: for the option alone
-
     done = Fixed(report)
     now: dict[str, bytes] = {}
     for _ in range(MOST_PASSES):
-        step = repairs(done.report, options.unsafe_fixes)
+        step = repairs.repairs(done.report, options.unsafe_fixes)
         if not step.mended:
             break
         done.mended += step.mended

@@ -14,6 +14,7 @@ from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, printable, tame, wants_color
 from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.support.writing import write_output
 
@@ -22,8 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from streamlint.commands import unused
     from streamlint.config.settings import Resolver
-    from streamlint.findings import Finding, Report
+    from streamlint.findings import Finding, Report, measured
+    from streamlint.report import entries, statistics
+else:
+    (unused,) = lazy("streamlint.commands", "unused")
+    (measured,) = lazy("streamlint.findings", "measured")
+    entries, statistics = lazy("streamlint.report", "entries", "statistics")
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
@@ -33,9 +40,7 @@ def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[st
     if options.sort == "confidence":
         report.findings.sort(key=lambda finding: -rank(finding))
     if report.models and not options.quiet:
-        from streamlint.commands.unused import warning  # start-up: for the user's own models
-
-        report.remarks += [printable for printable in [warning(report, options.paths)] if printable is not None]
+        report.remarks += [printable for printable in [unused.warning(report, options.paths)] if printable is not None]
     if options.paths == ["-"] and fixing.wanted(options):
         sys.stdout.write(fixing.passed_on(options, done))
         targets = [(format, file) for format, file in targets if file]
@@ -54,10 +59,8 @@ def _costs(options: argparse.Namespace, report: Report) -> dict[Finding, Mapping
     profile = profile_of(options)
     if profile is None:
         return None
-    from streamlint.report.entries import cost_of  # start-up: for the option alone
-
     found = {finding: known for finding in report.findings if (known := profile.of(finding)) is not None}
-    report.findings.sort(key=lambda finding: -cost_of(found.get(finding)))
+    report.findings.sort(key=lambda finding: -entries.cost_of(found.get(finding)))
     return found
 
 
@@ -81,8 +84,6 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
     first = options.sort == "confidence"
     view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs, first, cells)
     if options.statistics:
-        from streamlint.report import statistics  # start-up: for the option alone
-
         return statistics.render(view, as_json=format.startswith("json"))
     return render(format, view)
 
@@ -90,9 +91,7 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
 def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     if not report.findings:
         return {}
-    from streamlint.findings.measured import of_finding  # start-up: a run without findings
-
-    return {finding: record for finding in report.findings if (record := of_finding(finding))}
+    return {finding: record for finding in report.findings if (record := measured.of_finding(finding))}
 
 
 def _print_remarks(options: argparse.Namespace, done: fixing.Fixed, cells: Cells) -> None:

@@ -13,6 +13,7 @@ from streamlint.config.settings import FORMATS, Resolver, Settings, apply, load
 from streamlint.config.targets import read_targets
 from streamlint.runner import linter
 from streamlint.support.errors import ConfigError, PathError
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -20,10 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from streamlint.cache import store
     from streamlint.cache.store import Store
     from streamlint.findings import Report
+    from streamlint.runner.cluster import client
     from streamlint.runner.cluster.client import Cluster
+    from streamlint.trace import profile
     from streamlint.trace.profile import Profile
+    from streamlint.triage import changes
+else:
+    (store,) = lazy("streamlint.cache", "store")
+    (client,) = lazy("streamlint.runner.cluster", "client")
+    (profile,) = lazy("streamlint.trace", "profile")
+    (changes,) = lazy("streamlint.triage", "changes")
 
 
 def lint(words: list[str]) -> Report:
@@ -102,9 +112,7 @@ def _cluster(options: argparse.Namespace) -> Cluster | None:
     if options.executor is None:
         return None
     if not hasattr(options, "cluster"):
-        from streamlint.runner.cluster.client import Cluster  # optional: Dask
-
-        options.cluster = Cluster(options.scheduler)
+        options.cluster = client.Cluster(options.scheduler)
     cluster: Cluster = options.cluster
     return cluster
 
@@ -113,12 +121,10 @@ def store_of(options: argparse.Namespace, resolver: Resolver) -> Store | None:
     """What earlier runs found; None with ``--no-cache``, or ``STREAMLINT_NO_CACHE`` in the environment."""
     if options.no_cache or os.environ.get("STREAMLINT_NO_CACHE", "").lower() in ("1", "true", "yes"):
         return None
-    from streamlint.cache.store import open_store  # start-up: a run without a cache
-
     if not hasattr(options, "store"):
-        options.store = open_store(resolver.of_folder(Path.cwd()).cache_dir)
-    store: Store = options.store
-    return store
+        options.store = store.open_store(resolver.of_folder(Path.cwd()).cache_dir)
+    opened: Store = options.store
+    return opened
 
 
 def profile_of(options: argparse.Namespace) -> Profile | None:
@@ -126,11 +132,9 @@ def profile_of(options: argparse.Namespace) -> Profile | None:
     if options.profile is None:
         return None
     if not hasattr(options, "costs"):
-        from streamlint.trace.profile import load  # start-up: for the option alone
-
-        options.costs = load(Path(options.profile))
-    profile: Profile = options.costs
-    return profile
+        options.costs = profile.load(Path(options.profile))
+    costs: Profile = options.costs
+    return costs
 
 
 def standard_input(options: argparse.Namespace) -> bytes:
@@ -146,13 +150,11 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 
 def keep_changed(options: argparse.Namespace, report: Report) -> None:
-    from streamlint.triage.changes import Changes  # start-up: for the option alone
-
-    changes = Changes(options.since)
+    made = changes.Changes(options.since)
     first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])
-    changes.check(first if first.is_dir() else first.parent)
-    report.findings = changes.keep(report.findings)
-    report.remarks += changes.remarks
+    made.check(first if first.is_dir() else first.parent)
+    report.findings = made.keep(report.findings)
+    report.remarks += made.remarks
 
 
 def demand_files(options: argparse.Namespace, count: int) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
+from streamlint import TYPE_CHECKING
 from streamlint.commands.check_options import inline_settings
 from streamlint.commands.parser import Parser
 from streamlint.config.settings import Settings, apply
@@ -15,6 +16,12 @@ from streamlint.server import child
 from streamlint.server.greeting import greet
 from streamlint.server.jobs import Setup
 from streamlint.support.errors import ConfigError
+from streamlint.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from streamlint.server import app
+else:
+    (app,) = lazy("streamlint.server", "app")
 
 EXAMPLES = (
     ("streamlint server", "as editors start it: by stdin and stdout"),
@@ -51,9 +58,7 @@ def main(words: list[str]) -> int:
     process = child.start()
     try:
         way = options.tcp or greet(sys.stdin.buffer, _answers())  # pygls takes long to import: the editor is answered before
-        from streamlint.server.app import serve  # optional: pygls
-
-        return serve(Setup((), "utf-16", config, options.isolated, options.default_excludes, tables), process, way)
+        return app.serve(Setup((), "utf-16", config, options.isolated, options.default_excludes, tables), process, way)
     finally:
         process.kill()
         process.wait()

@@ -14,6 +14,7 @@ from streamlint.config.selection import Selectors, expand, is_widest, selected
 from streamlint.findings import LEVELS
 from streamlint.support import toml
 from streamlint.support.errors import ConfigError, did_you_mean
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import Unreadable, nearest, read_bytes
 from streamlint.support.records import field, record, replace
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     UserRows = tuple[tuple[str, Mapping[str, Any]], ...]  # what to name in an error, and the table
+    from streamlint.models import user_rows
+    from streamlint.support import toml_lines
+else:
+    (user_rows,) = lazy("streamlint.models", "user_rows")
+    (toml_lines,) = lazy("streamlint.support", "toml_lines")
 
 FORMATS = (
     *("full", "concise", "grouped", "json", "json-lines", "sarif"),
@@ -175,14 +181,12 @@ def _per_file_ignores(value: Any, root: Path, place: str) -> tuple[tuple[Pattern
 
 
 def _models(value: Any, place: str, others: UserRows) -> UserRows:
-    from streamlint.models.user_rows import ModelError, check  # start-up: for the user's own models
-
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise ConfigError(f"{place}: expected a list of tables, not {value!r}")
     rows = tuple((f"{place}[{number}]", item) for number, item in enumerate(value))
     try:
-        check(rows, others)
-    except ModelError as error:
+        user_rows.check(rows, others)
+    except user_rows.ModelError as error:
         wrong = ConfigError(str(error))
         wrong.keys = ("models", *error.at)
         raise wrong from None
@@ -228,10 +232,8 @@ def _with_line(error: ConfigError, path: Path, keys: tuple[str | int, ...]) -> C
 
 def line_in(path: Path, keys: tuple[str | int, ...]) -> int | None:
     """The line of a configuration file on which a key stands; None where it cannot be found."""
-    from streamlint.support.toml_lines import line_of  # start-up: for mistakes alone
-
     text = read_bytes(path, MOST_BYTES).decode("utf-8-sig", "replace")
-    return line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
+    return toml_lines.line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
 
 
 def _table(path: Path) -> Mapping[str, Any] | None:

@@ -7,10 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from streamlint import TYPE_CHECKING
+from streamlint.support.lazy import lazy
 from streamlint.support.shipped import head_of, model_files
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from streamlint import models
+else:
+    (models,) = lazy("streamlint", "models")
 
 Relevant = Callable[[bytes], bool]
 MOST_WORDS = 40  # of one matcher
@@ -60,9 +65,7 @@ def _heads() -> tuple[dict[str, Any], ...]:
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:
     """A user's triggers, and the last parts of the names in the rows: a file may reach CUDA through a wrapper alone."""
-    from streamlint.models import last_part, names_of  # start-up: for the user's own models
-
-    words = [*table.get("triggers", ()), *(last_part(name) for row in table.get("call", ()) for name in names_of(row))]
+    words = [*table.get("triggers", ()), *(models.last_part(name) for row in table.get("call", ()) for name in models.names_of(row))]
     return [word for word in words if word]
 
 

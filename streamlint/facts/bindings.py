@@ -149,7 +149,7 @@ class Bindings(Cpp):
         else:
             super()._cpp_member(value, name, target, site)
 
-    def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+    def not_a_member(self, value: Instance, name: str, target: Node) -> bool:
         """What is bound to a name of a class, where C++ has no member of that name."""
         bound = self._bound_to(value, name)
         self._give_bound(bound, value, target)

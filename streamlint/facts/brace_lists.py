@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.passing import STORES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
@@ -14,12 +15,7 @@ from streamlint.ir.code import TypeTuple
 if TYPE_CHECKING:
     from streamlint.facts.cpp_names import CppNames
 
-PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
-       "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
-"""Methods of containers that store an argument: its position, -1 for the last."""
-
 _DEEPEST = 6
-_EMPLACES = "emplace"
 _SAME = {op.COPY: 3, op.REBIND: 5, op.ITER: 3}
 _MADE = frozenset({op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY})
 
@@ -74,7 +70,7 @@ class BraceLists:
 
     def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
         """The type of the element that a method makes of its arguments in its container; a map has a key and a value made."""
-        if not function.is_cpp or one[0] != op.INVOKE or not function.text(one[4]).startswith(_EMPLACES):
+        if not function.is_cpp or not function.invokes(one, "emplaces"):
             return None
         holder = self._type(function, one[3])
         if holder is None or self.facts.named_type(holder.scope, holder.kind)[0][0] in self.facts.cpp_models.marked("mapped"):
@@ -89,7 +85,7 @@ class BraceLists:
         """The class of an object, or of what a pointer or an owner leads to."""
         scope, kind = typed
         for _ in range(_DEEPEST):
-            held = self.facts.held_type(scope, kind)
+            held = self.facts.held_type(kind)
             if held is None:
                 break
             kind = held
@@ -112,10 +108,11 @@ class BraceLists:
 
     def _by_method(self, function: Function, register: int, use: Instruction, depth: int) -> Typed | None:
         name, given = function.text(use[4]), use[6:]
+        is_stored = name in function.known(*STORES) and not function.invokes(use, "emplaces")
         holder = self._type(function, use[3]) if register in given else None
         if holder is None:
             return None
-        element = self._element(holder) if name in PUT and not name.startswith(_EMPLACES) else None
+        element = self._element(holder) if is_stored else None
         owner = self._class(holder) if element is None else None
         found = self._parameter(self.facts.overloads(owner, name), given.index(register)) if owner is not None else None
         return element or (self._bound(found, owner, holder) if found is not None and owner is not None else None)

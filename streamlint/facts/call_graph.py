@@ -67,6 +67,11 @@ class Edge(NamedTuple):
         """Whether the function runs as a part of the one that calls it."""
         return not self.is_guess and (self.is_joined or not self.is_elsewhere)
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is followed, and the instruction calls the function itself, not one that is given the function."""
+        return self.is_followed and not self.is_higher_order
+
 
 class LibraryCall(NamedTuple):
     """A call of a library: by its row, if there is one, and by the dotted name; ``receiver`` is the object of a method."""
@@ -338,13 +343,13 @@ class CallGraph:
 
     def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
         """Take the calls of libraries, and those of which nothing is known."""
-        calls = list(self._library_calls(function, one, values))
+        calls = list(self._library_calls(one, values))
         found.libraries.update(dict.fromkeys(calls))
         if one[0] in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
             found.unknown[one] = None
         return calls
 
-    def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
+    def _library_calls(self, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
         called = [without_partials(value) for value in values]
         is_named = any(isinstance(value, External) for value in called)
         for value in called:

@@ -8,7 +8,7 @@ from functools import partial
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import repeats
+from streamlint.facts.instructions import repeats, with_kinds
 from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import (
@@ -24,17 +24,9 @@ from streamlint.facts.objects import (
     Varargs,
     may_be_under,
 )
-from streamlint.facts.passing import put_by_function
+from streamlint.facts.passing import is_put, put_by_function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-
-ZIPPING = frozenset({"zip", "zip_longest", "product"})
-"""What functions of the language are called that give tuples, with an element of each argument in turn."""
-MUTATORS = {
-    "append": 0, "appendleft": 0, "add": 0, "put": 0, "put_nowait": 0, "push": 0, "insert": 1, "setdefault": 1,
-    "extend": -1, "update": -1, "extendleft": -1,
-}  # fmt: skip
-"""Methods that store an argument in a container: its position, or -1 for one whose elements are stored."""
 
 
 class Containers(Declared):
@@ -183,24 +175,21 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield use[4], None, use[5], True
     elif use[0] in (op.CALL, op.INVOKE) and (given := put_by_function(function, use)) is not None:
         yield given[0], None, given[1], False
-    elif use[0] == op.INVOKE:
+    elif is_put(function, use):
         yield from _put_by_method(function, use)
 
 
 def _put_by_method(function: Function, use: Instruction) -> Iterator[tuple[int, Name, int, bool]]:
     """The same of a method of a container."""
-    position = MUTATORS.get(function.text(use[4]))
-    if position is None:
+    if function.invokes(use, "extends"):  # ``held.update(other, name=value)``
+        given = list(with_kinds(function, use[6:], use[5]))
+        yield from ((use[3], kind, register, False) for register, kind in given if isinstance(kind, str))
+        yield from [(use[3], None, register, True) for register, kind in given if not isinstance(kind, str)][:1]
         return
-    kinds = function.unit.ir.constants[use[5]] if use[5] != op.NONE else (None,) * len(use[6:])
-    given = list(zip(kinds, use[6:], strict=True))
-    arguments = [register for kind, register in given if position >= 0 or not isinstance(kind, str)]
-    if position >= 0 and len(arguments) > position:
-        key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
-        yield use[3], key, arguments[position], False
-    elif position < 0:  # ``held.update(other, name=value)``
-        yield from ((use[3], kind, register, False) for kind, register in given if isinstance(kind, str))
-        yield from ((use[3], None, register, True) for register in arguments[:1])
+    position = int(function.invokes(use, "puts-second"))
+    if len(use) > 6 + position:
+        key = key_at(function, use[6]) if function.invokes(use, "puts-if-absent") else None
+        yield use[3], key, use[6 + position], False
 
 
 def mapping_of_pair(function: Function, key: int, value: int) -> int:
@@ -213,7 +202,7 @@ def mapping_of_pair(function: Function, key: int, value: int) -> int:
         steps.append(function.definitions[one[3]])
     kinds = [step[0] for step in steps if step is not None]
     is_pair = kinds == [op.UNPACK, op.NEXT, op.ITER, op.INVOKE] and second[4:] == (1, 2, op.NONE)
-    return one[3] if is_pair and one is not None and len(one) == 6 and function.text(one[4]) == "items" else op.NONE
+    return one[3] if is_pair and one is not None and len(one) == 6 and function.invokes(one, "gives-entries") else op.NONE
 
 
 def _may_be_at(index: int, key: Key | None, starred: tuple[int, ...]) -> bool:

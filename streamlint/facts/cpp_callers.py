@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_library import CppLibrary
 from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.cpp_tracker import MAKES, CppTracker
@@ -12,6 +11,7 @@ from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Constant, Elements, Instance, LibraryObject, Object, Site
+from streamlint.facts.passing import stored
 from streamlint.facts.program import Program
 from streamlint.facts.steps import Place
 from streamlint.facts.stores import Store
@@ -301,12 +301,10 @@ class CppCallers(CppLibrary):
     def _put_in(self, value: Elements, function: Function, use: Instruction, node: Node) -> None:
         frame = self.base(function)
         if use[0] == op.INVOKE:
-            given, position = use[6:], PUT.get(function.text(use[4]), 0)
-            register = given[position] if -len(given) <= position < len(given) else op.NONE
-            receiver = use[3]
+            receiver, register = use[3], stored(function, use)
         else:
             receiver, register = use[2], use[-1]
-        if register == op.NONE:
+        if register is None or register == op.NONE:
             return
         source, site = self.register(frame, register), Site(function, use)
         self.each_pointed(self.register(frame, receiver), lambda held: self.solver.edge(source, node, site) if held is value else None)

@@ -227,18 +227,18 @@ class CppCalls(CppNames):
             if not arguments.positional:
                 self.solver.add(node, self.null_stream(), None, arguments.site)
         elif one[0] == op.DECLARE and _is_handle(value) and meant is not None and self.cpp_models.call(str(resolved[0])) is not None:
-            self.made_of_library(str(resolved[0]), resolved, frame, arguments, node)  # a class: its constructor makes the object
+            self.made_of_library(str(resolved[0]), frame, arguments, node)  # a class: its constructor makes the object
         elif one[0] == op.DECLARE or isinstance(value, (Elements, Memory)):
             if value is not None and value is not self.scalar:
                 self.solver.add(node, value, None, arguments.site)
             self._reset_later(frame, one, kind, value, node)
         else:
-            self.made_of_library(str(resolved[0]), resolved, frame, arguments, node)
+            self.made_of_library(str(resolved[0]), frame, arguments, node)
 
     def _reset_later(self, frame: Frame, one: Instruction, kind: TypeTuple, value: Object | None, node: Node) -> None:
         """What ``p.reset(new T)`` puts into a smart pointer that is declared there, or into the elements of a container of such."""
         function = frame.function
-        taken = [one[2]] if one[0] == op.DECLARE and self.held_type(function, self.named_type(function, kind)[0]) is not None else []
+        taken = [one[2]] if one[0] == op.DECLARE and self.held_type(self.named_type(function, kind)[0]) is not None else []
         if isinstance(value, Elements):
             taken, node = [use[2] for use in function.uses[one[2]] if use[0] == op.ITEM], self.held_in(value)
         for register in taken:
@@ -254,7 +254,7 @@ class CppCalls(CppNames):
             found = self._arguments[key] = Arguments(frame, Site(frame.function, one))
         return found
 
-    def made_of_library(self, name: str, kind: TypeTuple, frame: Frame, arguments: Arguments, node: Node) -> None:
+    def made_of_library(self, name: str, frame: Frame, arguments: Arguments, node: Node) -> None:
         """An object of a library's type is made of arguments."""
         raise NotImplementedError
 

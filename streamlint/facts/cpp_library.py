@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo
-from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
@@ -30,6 +28,7 @@ from streamlint.facts.objects import (
     Object,
     PartialObject,
 )
+from streamlint.facts.passing import STORES
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
@@ -68,7 +67,7 @@ class CppLibrary(CppCalls):
         elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
         elif name.startswith("elements::"):
-            self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
+            self._elements_call(callee, name.removeprefix("elements::"), target)
         elif not self._calls_given(name, arguments, target):
             self._by_cpp_row(callee, arguments, target)
 
@@ -131,7 +130,7 @@ class CppLibrary(CppCalls):
         elif kind[4] is not None and self.is_plain(frame.function, (name, (), kind[2], False, None)):
             self.solver.add(target, self.objects(Memory, "host", "pageable", "pointer"), None, site)
         elif kind[4] is None and not kind[2] and self.type_row(frame.function.unit, name) is not None:
-            self.made_of_library(name, kind, frame, arguments, target)
+            self.made_of_library(name, frame, arguments, target)
         else:
             self.unknown(target, "external")
 
@@ -357,7 +356,7 @@ class CppLibrary(CppCalls):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-            if name in EMPLACING and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
+            if name in self.cpp_models.known("emplaces") and f"std::{value.kind}" not in self.cpp_models.marked("mapped"):
                 self._constructed_in(value, target)
 
     def _constructed_in(self, value: Elements, target: Node) -> None:
@@ -371,7 +370,7 @@ class CppLibrary(CppCalls):
         elif self.cpp_models.call(str(kind[0])) is not None:
             self.solver.add(target, self.objects(CppName, str(kind[0])))
 
-    def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
+    def _elements_call(self, callee: CppName, name: str, target: Node) -> None:
         value = callee.receiver
         if isinstance(value, Memory | LibraryObject):
             self.solver.add(target, value)
@@ -380,12 +379,12 @@ class CppLibrary(CppCalls):
             return
         if name in self.cpp_models.known("leads-inside"):
             self.solver.add(target, value)
-        elif name in self.cpp_models.known("takes-element") or name in PUT:
+        elif name in self.cpp_models.known("takes-element", *STORES):
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.scalar)
 
-    def made_of_library(self, name: str, kind: TypeTuple, frame: Frame, arguments: Arguments, node: Node) -> None:
+    def made_of_library(self, name: str, frame: Frame, arguments: Arguments, node: Node) -> None:
         if name in self.cpp_models.marked("smart") or name in self.cpp_models.marked("callable"):
             for given in arguments.positional[:1]:
                 self.solver.edge(given, node)

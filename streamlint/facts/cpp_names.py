@@ -212,7 +212,7 @@ class CppNames(CppPlaces):
                 self.bind(self.function_object(method, None), receiver, definition, target, site)
             if not methods and (own := self.field_of(definition, name)) is not None:
                 self.solver.edge(self.field(own[0], name), target)
-        if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target, site):
+        if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target):
             holder = self._holder_with(name)
             if name == _RESET and any(one.methods.get("__del__") for one in classes):
                 for definition in classes:  # what a smart pointer holds ends
@@ -263,7 +263,7 @@ class CppNames(CppPlaces):
         found = self.field_of(owner, name) if owner is not None else None
         return found[1].type if found is not None else None
 
-    def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+    def not_a_member(self, value: Instance, name: str, target: Node) -> bool:
         """What else a name may mean that no class of an object has; false if nothing."""
         return False
 

@@ -168,7 +168,7 @@ class CppPlaces(CppTypes):
         for unit in self.cpp.mentioning(name):
             for store in unit.cpp_stores.get(name, ()):
                 self._stored_in_field(owner, name, store, raw)
-            for function, use in self._resets(unit, owner, name) if kind is not None and self.held_type(owner.body, kind) else ():
+            for function, use in self._resets(unit, owner, name) if kind is not None and self.held_type(kind) else ():
                 self.solver.edge(self.register(self.base(function), use[6]), raw, Site(function, use))
         if kind is not None:
             value = self.object_of(owner.body, kind, ("field", owner, name), not self._is_only_declared(owner, kind, name))

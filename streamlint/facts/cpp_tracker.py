@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.passing import STORES
 from streamlint.facts.program import Unit
 from streamlint.facts.tracker import Tracker
 from streamlint.ir import Instruction
@@ -116,8 +116,7 @@ class CppTracker(Tracker):
                     yield method, 1
 
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
-        name = function.text(use[4])
-        if name in PUT:
+        if function.invokes(use, *STORES):
             self.changed(function, use)
         self.follow(function, use[2], depth)  # a reference or an iterator, or an element
 

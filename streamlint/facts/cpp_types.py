@@ -89,7 +89,7 @@ class CppTypes(Language):
             and (meant is None or (meant.kind == "object" and self.cpp_models.call(str(kind[0])) is None))
         )
 
-    def held_type(self, function: Function, kind: TypeTuple) -> TypeTuple | None:
+    def held_type(self, kind: TypeTuple) -> TypeTuple | None:
         """The type that a smart pointer or optional holds."""
         if kind[0] in self.cpp_models.marked("smart") and kind[1]:
             inner: TypeTuple = kind[1][0]
@@ -102,7 +102,7 @@ class CppTypes(Language):
         ``home`` names the variable if it is a container; ``exact`` says that the variable is the object itself, made here.
         """
         kind, meant = self.named_type(function, kind)
-        inner = self.held_type(function, kind) if kind[4] is None else None
+        inner = self.held_type(kind) if kind[4] is None else None
         if inner is not None:
             return None if exact else self.object_of(function, inner, home, False)
         name, _, pointers, reference, array = kind

@@ -13,6 +13,7 @@ from streamlint.facts.instructions import behind, passed_on
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import until
 
 _BACKWARD = frozenset({"backward", DERIVES})
 _COMPUTING = frozenset({op.CALL, op.INVOKE, op.BINARY, op.UNARY, op.INPLACE})
@@ -80,19 +81,11 @@ class Graphless:
 def _between(function: Function, entered: Instruction) -> set[Instruction]:
     """The instructions behind the beginning of a scope, up to its end."""
     block, index = function.homes[entered]
-    found: set[Instruction] = set()
-    waiting, seen = [(block, index + 1)], set[int]()
-    while waiting:
-        number, start = waiting.pop()
-        for one in function.code.blocks[number][start:]:
-            if one[0] == op.EXIT and one[3] == entered[3]:
-                break
-            found.add(one)
-        else:
-            fresh = [after for after in function.control.successors[number] if after not in seen]
-            seen.update(fresh)
-            waiting += [(after, 0) for after in fresh]
-    return found
+
+    def is_end(one: Instruction) -> bool:
+        return one[0] == op.EXIT and one[3] == entered[3]
+
+    return set(until(function.code, (block, index + 1), is_end, function.control.successors))
 
 
 def _computes(function: Function, backward: Instruction) -> bool:

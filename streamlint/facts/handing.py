@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from streamlint.facts.program import Unit
 
 _DEEPEST = 4
-EMPLACING = frozenset({"emplace_back", "emplace_front", "emplace"})
-"""C++: methods of containers that run the constructor of an element."""
 
 
 class Called(NamedTuple):
@@ -63,7 +61,7 @@ class Handing:
 
     def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:
         if one[0] == op.INVOKE:
-            is_start = function.text(one[4]) in EMPLACING and function.unit in self._naming_threads
+            is_start = function.invokes(one, "emplaces") and function.unit in self._naming_threads
         elif len(one) == 7 and one[0] == op.CALL and function.dotted(one[3]) in self.facts.cpp_models.marked("calls-with-parts"):
             return Called(one[5], list(_parts(function, one[6])))
         else:

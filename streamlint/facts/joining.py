@@ -6,11 +6,10 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import EMPLACING
 from streamlint.facts.instructions import COPIES, last_name
 from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
+from streamlint.facts.passing import STORES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -181,7 +180,7 @@ class Joining:
     def _named(self, function: Function, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[Instruction]:
         """The calls of a function by whose name one of some functions may be called."""
         wanted = names[function.is_cpp]
-        wanted = wanted | EMPLACING if function.is_cpp and names is self._starting else wanted
+        wanted = wanted | function.known("emplaces") if function.is_cpp and names is self._starting else wanted
         for opcode in (op.INVOKE, op.CALL, op.CONSTRUCT):
             yield from (one for one in function.by_opcode[opcode] if last_name(function, one) in wanted)
 
@@ -211,7 +210,7 @@ def _containers(function: Function, register: int) -> Iterator[int]:
     for use in function.uses[register] if function.is_cpp else ():
         if use[0] == op.CALL and len(use) == 6:  # `std::move(worker)`
             yield from _containers(function, use[2])
-        elif use[0] == op.INVOKE and function.text(use[4]) in PUT and register in use[6:]:
+        elif function.invokes(use, *STORES) and register in use[6:]:
             yield _behind(function, use[3])
 
 

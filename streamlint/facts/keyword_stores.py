@@ -54,12 +54,12 @@ def _sets_one(method: Function, call: Instruction, index: int) -> bool:
         if made is None or made[0] != opcode:
             return False
         made = method.definitions[made[3]]
-    return made is not None and made[0] == op.INVOKE and method.text(made[4]) == "items" and method.is_parameter(made[3], index)
+    return made is not None and method.invokes(made, "gives-entries") and method.is_parameter(made[3], index)
 
 
 def _updates(method: Function, call: Instruction, index: int) -> bool:
     """``self.__dict__.update(keywords)``, or ``vars(self).update(keywords)``."""
-    if method.text(call[4]) != "update" or not any(method.is_parameter(one, index) for one in call[6:]):
+    if not method.invokes(call, "puts-entries") or not any(method.is_parameter(one, index) for one in call[6:]):
         return False
     owner = attributes_of(method, call[3])
     return owner != op.NONE and method.is_parameter(owner)

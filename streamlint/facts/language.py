@@ -29,8 +29,8 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-_OF_MAPPINGS = frozenset({"get", "pop", "setdefault", "__getitem__", "values", "items", "keys", "__contains__", "__len__"})
-"""Methods of ``dict`` that a class which derives from it has."""
+_OPERATORS = frozenset({"__getitem__", "__contains__", "__len__"})
+"""What operators call of ``dict``, which a class that derives from it has as well."""
 DEEPEST_VIEW = 3
 """Views of dicts that are taken of one another."""
 Rule = Callable[["Language", External, Arguments, Node], None]
@@ -47,7 +47,7 @@ class Language(Library):
             rule(self, callee, arguments, target)
         elif name.startswith("builtins.container."):
             self._container_method(callee, name.rpartition(".")[2], arguments, target)
-        elif name.rpartition(".")[2] in _OF_MAPPINGS and isinstance(callee.receiver, Instance) and self.keyed(callee.receiver) is not None:
+        elif self._is_of_mapping(callee) and isinstance(callee.receiver, Instance) and self.keyed(callee.receiver) is not None:
             self._of_mapping(callee.receiver, name.rpartition(".")[2], arguments, target)
         elif name == "builtins.class.__subclasses__" and isinstance(callee.receiver, ClassObject):
             self._subclasses(callee.receiver, target)
@@ -75,21 +75,22 @@ class Language(Library):
         if value is None:  # one of many containers
             self.unknown(target, "budget")
             return
-        if name in ("pop", "popleft", "get", "get_nowait", "setdefault", "popitem", "peek"):
-            self._taken(value, name, arguments, target)
-            if name in ("get", "pop", "setdefault") and len(arguments.positional) > 1:
-                self.solver.edge(arguments.positional[1], target)
-        elif name in ("values", "items"):
+        known = self.models.known
+        if name in known("gives-values", "gives-entries"):
             self._view_of(value, name, target)
-        elif name == "copy":
+        elif name in known("whole"):
             self.solver.add(target, value)
+        elif name in known("takes", "shows"):
+            self._taken(value, name, arguments, target)
+            if name in known("looks-up", "pops-key") and len(arguments.positional) > 1:
+                self.solver.edge(arguments.positional[1], target)
         else:
             self.solver.add(target, self.scalar)
 
     def _taken(self, value: Object, name: str, arguments: Arguments, target: Node) -> None:
         """A method gives an element: of a dict or of keyword arguments the one under the key that it names."""
         site = arguments.site
-        if name not in ("get", "pop", "setdefault") or not arguments.positional or self.keyed(value) is None:
+        if name not in self.models.known("looks-up", "pops-key") or not arguments.positional or self.keyed(value) is None:
             self.element(value, None, target, site)
             return
 
@@ -99,14 +100,18 @@ class Language(Library):
 
         self.solver.when(arguments.positional[0], named)
 
+    def _is_of_mapping(self, callee: External) -> bool:
+        name = callee.name.rpartition(".")[2]
+        return name in _OPERATORS or name in self.models.known("looks-up", "pops-key", "gives-values", "gives-entries", "gives-keys")
+
     def _of_mapping(self, value: Instance, name: str, arguments: Arguments, target: Node) -> None:
         """A method of ``dict`` of an object of the program whose class derives from it."""
         keyed = self.keyed(value)
         assert keyed is not None
-        if name in ("values", "items"):
+        if name in self.models.known("gives-values", "gives-entries"):
             self._view_of(value, name, target)
             return
-        if name not in ("get", "pop", "setdefault", "__getitem__") or not arguments.positional:
+        if (name != "__getitem__" and name not in self.models.known("looks-up", "pops-key")) or not arguments.positional:
             self.solver.add(target, self.scalar)
             return
 
@@ -130,7 +135,7 @@ class Language(Library):
             self.unknown(target, "budget")
             return
         held = self.any_element(value)
-        if name == "items":
+        if name in self.models.known("gives-entries"):
             keys = value.nodes[1] if isinstance(value, Group) and value.kind == "mapping" else self.holding(self.scalar)
             held = self.holding(self.objects(Group, "tuple", (keys, held), depth))
         self.solver.add(target, self.objects(Group, "iterable", (held,), depth))
@@ -485,8 +490,6 @@ LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in na
 """What functions of the language and its library give back. A name without a module is a builtin."""
 MAKING_ITERATORS = frozenset(name for name in LANGUAGE if name.startswith("itertools."))
 """What makes iterators of others, and waits for nothing."""
-GOING_ROUND = frozenset({"itertools.cycle"})
-"""What gives the elements that it is made with again and again."""
 MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
 """Classes whose constructors look at nothing of what they are made with, and wait for nothing."""
 MAKING_DICTS = frozenset(name.rpartition(".")[2] for name, rule in LANGUAGE.items() if rule is _DICT)

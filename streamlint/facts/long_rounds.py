@@ -33,7 +33,7 @@ class LongRounds:
         entered: dict[Instruction, list[Function]] = defaultdict(list)
         for edge in calls.edges if depth else ():
             if homes.get(edge.instruction) in blocks:
-                entered[edge.instruction] += [edge.callee] if edge.is_followed and not edge.is_higher_order else []
+                entered[edge.instruction] += [edge.callee] if edge.is_direct else []
         return any(each and all(self._is_always(callee, depth - 1) for callee in each) for each in entered.values())
 
     def _is_always(self, function: Function, depth: int) -> bool:

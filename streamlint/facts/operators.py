@@ -157,7 +157,7 @@ class Operators(Protocols):
             self.set_described(value, name, arguments, node)
         self.special(value, ("__setattr__",), arguments, node)
 
-    def subscripted(self, frame: Frame, one: Instruction, node: Node) -> None:
+    def subscripted(self, frame: Frame, one: Instruction) -> None:
         """``x[i]`` with a class for ``x``."""
         arguments = self.operands(frame, one, one[4])
 

@@ -87,7 +87,7 @@ class Registers(Operators):
 
     def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
         key = frame.function.constant(one[4])
-        self.subscripted(frame, one, node)
+        self.subscripted(frame, one)
         made = frame.function.definitions[one[4]] if one[4] >= 0 else None
         if made is not None and made[0] == op.SLICE:
             self.solver.when(self.register(frame, one[3]), lambda value: self.sliced(value, ends_of(frame.function, made), node))

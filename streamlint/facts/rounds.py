@@ -15,11 +15,12 @@ from typing import NamedTuple
 from streamlint.facts.aliases import Aliases
 from streamlint.facts.call_graph import CallGraph, Calls
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import selected
+from streamlint.facts.instructions import behind, selected
 from streamlint.facts.program import Unit
 from streamlint.facts.trips import Trips
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import led_to
 from streamlint.models import Models, RoundRow, StepRow, first_part, last_part
 
 _NO_FUNCTIONS = frozenset({op.CONST, op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.BUILD, op.DICT, op.FORMAT, op.SLICE})
@@ -209,17 +210,11 @@ class Rounds:
     def _is_given_pass(self, function: Function, one: Instruction, row: RoundRow) -> bool:
         """Whether a method is given a function of the program that goes backward, and no more: an optimizer asks it for the loss."""
         nodes = [self.facts.values(function, register) for register in self._given_alone(function, one, row)]
-        waiting = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
-        visited = set[Function]()
-        while waiting:
-            callee = waiting.pop()
-            if callee in visited:
-                continue
-            visited.add(callee)
-            if any(each.row.does == "backward" for each in self.of(callee)):
-                return True
-            waiting += [edge.callee for edge in self.graph.calls(callee).edges if edge.is_followed]
-        return False
+        given = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
+        return any(each.row.does == "backward" for callee in led_to(given, self._callees) for each in self.of(callee))
+
+    def _callees(self, function: Function) -> list[Function]:
+        return [edge.callee for edge in self.graph.calls(function).edges if edge.is_followed]
 
     def _given_alone(self, function: Function, one: Instruction, row: RoundRow) -> list[int]:
         """The register of what a method is given and no more, if that may be the function that a row has it run."""
@@ -228,17 +223,8 @@ class Rounds:
 
     def _may_be_function(self, function: Function, register: int) -> bool:
         """Whether what computes a value may give a function: no constant, operator or display does."""
-        waiting, seen = [register], set[int]()
-        while waiting:
-            register = waiting.pop()
-            one = function.definitions[register] if register >= 0 and register not in seen else None
-            seen.add(register)
-            if one is None or one[0] in _NO_FUNCTIONS:
-                continue
-            if one[0] not in (op.PHI, op.COPY):
-                return True
-            waiting += op.reads(one)
-        return False
+        sources = behind(function, [register], lambda one: op.reads(one) if one[0] in (op.PHI, op.COPY) else ())
+        return any(one[0] not in (op.PHI, op.COPY) and one[0] not in _NO_FUNCTIONS for one in sources)
 
     # --- which libraries a file can have values of
 

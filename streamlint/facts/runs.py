@@ -17,7 +17,7 @@ from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ir.graph import NOBODY, Loop, led_to
 
 _DEEPEST = 8
 _WHOLE = frozenset({"backward", "optimizer"})
@@ -127,15 +127,13 @@ class Runs:
     def _called(self, function: Function, blocks: Collection[int]) -> set[Function]:
         """The functions that come to a step, and that blocks of a function call, by themselves or by others."""
         home, graph = self.bodies.body(function).home, self.bodies.graph
-        waiting = [edge.callee for edge in graph.calls(function).edges if edge.is_followed and home[edge.instruction] in blocks]
-        found = set[Function]()
-        while waiting:
-            one = waiting.pop()
-            if one in found:
-                continue
-            found.add(one)
-            waiting += [edge.callee for edge in graph.calls(one).edges if edge.is_followed] if one in self.bodies.reaching else []
-        return found
+        called = [edge.callee for edge in graph.calls(function).edges if edge.is_followed and home[edge.instruction] in blocks]
+        return set(led_to(called, self._callees))
+
+    def _callees(self, function: Function) -> list[Function]:
+        """What a function calls that comes to a step."""
+        edges = self.bodies.graph.calls(function).edges if function in self.bodies.reaching else ()
+        return [edge.callee for edge in edges if edge.is_followed]
 
 
 def _roots(function: Function, registers: Iterable[int]) -> Roots:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name, repeats
-from streamlint.facts.passing import TAKING, put_by_function
+from streamlint.facts.passing import is_put, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
 from streamlint.facts.steps import MOST_AROUND, Following
@@ -21,8 +20,6 @@ _CALLING_OBJECT = frozenset({op.ENTER, op.NEXT, op.ITEM, op.SET_ITEM})
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__getitem__", "__setitem__"}) | ITERATING
 """Methods that are called without their names."""
-_PAIRING = ZIPPING | {"enumerate"}
-"""What functions of the language are called that give tuples of the elements of what they are given."""
 
 
 class Tracker(Following):
@@ -136,12 +133,12 @@ class Tracker(Following):
 
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         name = function.text(use[4])
-        if name in MUTATORS:
+        if is_put(function, use):
             self.changed(function, use)
         if name in function.known("takes"):
             self.taken_out(function, use[2], depth)
         elif name in function.known("shows"):
-            self.given_on(function, use[2], depth, 1 if name == "items" else 0)
+            self.given_on(function, use[2], depth, int(function.invokes(use, "gives-entries")))
         if name in self.flow.starting:
             self.called(function, use)
         if name in self.flow.same:
@@ -151,13 +148,13 @@ class Tracker(Following):
         """A function of the library puts the value into a list, or takes something out of it."""
         if (put := put_by_function(function, use)) is not None:
             self._held_by(function, put[0], depth) if index else self.changed(function, use)
-        if not index and last_name(function, use) in TAKING:
+        if not index and last_name(function, use) in function.known("takes-of-first"):
             self.taken_out(function, use[2], depth)
 
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
         name = function.text(use[4]) if use[0] == op.INVOKE else ""
-        if use[0] == op.INVOKE and name in MUTATORS:
+        if is_put(function, use):
             self._held_by(function, use[3], depth)
         self._put_or_taken(function, use, index, depth)
         targets = list(self._static_targets(function, use, name))
@@ -166,7 +163,7 @@ class Tracker(Following):
         if not targets and use[0] == op.CALL:
             for target, offset in self._made_decorators(function, use):
                 self._later(self._parameter, target, index + offset, kind, depth)
-        if not targets and use[0] == op.CALL and function.dotted(use[3]).rpartition(".")[2] in _PAIRING:
+        if not targets and use[0] == op.CALL and last_name(function, use) in {"enumerate", *function.known("zips")}:
             self.given_on(function, use[2], depth, 1)
         elif not targets or any(one.decorations for one, _ in targets):
             self.follow(function, use[2], depth)  # a library's function, or a decorator, may give it back

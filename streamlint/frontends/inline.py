@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from streamlint import TYPE_CHECKING
 from streamlint.frontends import MissingParser, UnreadableSource
 from streamlint.program import (
     Assign,
@@ -34,8 +35,14 @@ from streamlint.program import (
     walk,
 )
 from streamlint.program.definitions import HOLDS_CPP
+from streamlint.support.lazy import lazy
 from streamlint.support.lines import split_lines
 from streamlint.support.records import is_record, names_of, record
+
+if TYPE_CHECKING:
+    from streamlint.frontends import cuda
+else:
+    (cuda,) = lazy("streamlint.frontends", "cuda")
 
 TORCH_HEADER = "torch/extension.h"
 
@@ -173,12 +180,10 @@ def _works(function: Function) -> bool:
 
 
 def _lowered(const: Const, value: str, module: Module) -> Module | None:
-    from streamlint.frontends.cuda import lower  # start-up: Python without C++ in its strings
-
     lines = split_lines(module.text)
     text = _text(const.at, value, lines)
     try:
-        inner = lower(module.path, "\n" * (text.row - 1) + " " * (text.column - 1) + text.content.replace("\0", " "))
+        inner = cuda.lower(module.path, "\n" * (text.row - 1) + " " * (text.column - 1) + text.content.replace("\0", " "))
     except MissingParser as error:
         module.problems.append((const.at, error.message))
         return None

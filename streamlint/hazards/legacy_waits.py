@@ -124,11 +124,12 @@ class LegacyWaits:
     def _before_reads(self) -> Iterator[Missed]:
         reads = ReadsBehindNull(self.transfer)
         for read in reads.find() if self._waiting else ():
+            wait, sites = reads.missed[read.copy, read.read]
             made = next((each for each in self._streams_of(read) if self._is_non_blocking(each)), None)
             if made is not None:
-                yield self._of_wait(reads.wait_of(read), read.copy, self.streams.made_at(made), read.read)
-            elif (sites := reads.made_of(read)) and all(self.streams.asked_blocking(site) is False for site in sites):
-                yield self._of_wait(reads.wait_of(read), read.copy, span_of(min(sites, key=span_of)), read.read)
+                yield self._of_wait(wait, read.copy, self.streams.made_at(made), read.read)
+            elif sites and all(self.streams.asked_blocking(site) is False for site in sites):
+                yield self._of_wait(wait, read.copy, span_of(min(sites, key=span_of)), read.read)
 
     def _before_writes(self) -> Iterator[Missed]:
         """Waits behind which the host writes the memory of a copy that is on another stream."""

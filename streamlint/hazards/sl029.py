@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
 from streamlint.facts.constructions import is_constructor
-from streamlint.facts.containers import MUTATORS
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, Site
+from streamlint.facts.passing import is_put
 from streamlint.findings import Finding
 from streamlint.findings.operations import LoopFrame, Operation
 from streamlint.hazards.churn import Churn, Churning
@@ -111,7 +111,7 @@ class Streams(Churning):
         for one in function.code.instructions():
             if one == made or one[0] not in _USING:
                 continue
-            if one in (site.instruction for site in churn.ended) or (one[0] == op.INVOKE and function.text(one[4]) in MUTATORS):
+            if one in (site.instruction for site in churn.ended) or is_put(function, one):
                 continue
             if any(self.lifetimes.holds(held, register) or self._owns(held, register) for register in op.reads(one)):
                 return Site(function, one)

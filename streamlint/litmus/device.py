@@ -87,7 +87,7 @@ class Device:
                 self.peer.prepare(index, call)
             elif (maker := _MAKERS.get(call.call)) is not None:
                 self.made[index] = maker(self)
-        self._settle()
+        self._synchronize()
 
     def _poison(self, index: int, call: Call) -> None:
         if ".d2h." not in call.call:
@@ -117,17 +117,17 @@ class Device:
     def clear(self, end_captures: Callable[[], None]) -> None:
         """Undo what a run made; nothing of it may be in flight."""
         end_captures()
-        self._settle()
+        self._synchronize()
         for undo in (*self.late, *(lambda event=event: self.runtime.eventDestroy(event) for event in self.events.values())):
             with contextlib.suppress(Exception):  # what was captured or refused has nothing to undo
                 undo()
-        self._settle()
+        self._synchronize()
 
-    def _settle(self) -> None:
+    def _synchronize(self) -> None:
         """Wait for both devices."""
         self.runtime.deviceSynchronize()
         if self.peer is not None:
-            self.peer.settle()
+            self.peer.synchronize()
 
     # --- calls ----------------------------------------------------------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ class _Peer:
             with self.cupy.cuda.Device(device), contextlib.suppress(Exception):
                 (self.runtime.deviceEnablePeerAccess if enabled else self.runtime.deviceDisablePeerAccess)(other)
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         with self.cupy.cuda.Device(1):
             self.runtime.deviceSynchronize()
 

@@ -272,7 +272,7 @@ class _Trace:
         function, _, path = held
         if isinstance(path[0], str):  # a method of the object that has it: it reads the attribute by itself
             return
-        if name == "items":
+        if name in function.known("gives-entries"):
             yield Held(function, use[2], (ANY, Element(1), *path[1:]))
         elif name in _WHOLE:
             yield Held(function, use[2], (ANY, *path[1:]))

@@ -217,7 +217,7 @@ class Beginnings:
         while waiting and len(found) < _MOST_INSIDE:
             caller, call = waiting.pop(0)
             for edge in self.transfer.edges(caller, call):
-                if edge.is_followed and not edge.is_higher_order and edge.callee not in found and edge.callee is not function:
+                if edge.is_direct and edge.callee not in found and edge.callee is not function:
                     found[edge.callee] = None
                     waiting += [(edge.callee, inner) for opcode in (op.CALL, op.INVOKE) for inner in edge.callee.by_opcode[opcode]]
         return list(found)

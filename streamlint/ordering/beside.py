@@ -72,7 +72,7 @@ class Beside:
         """The work and the waits of the functions that a call enters, at most so many calls deep."""
         seen = {function}
         for edge in self.transfer.edges(function, one):
-            if edge.is_followed and not edge.is_higher_order:
+            if edge.is_direct:
                 yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
 
     def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
@@ -92,7 +92,7 @@ class Beside:
                 yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
             for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():
-                if edge.is_followed and not edge.is_higher_order:
+                if edge.is_direct:
                     yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:

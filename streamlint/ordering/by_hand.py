@@ -15,7 +15,7 @@ from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
-_ENTERING, _LEAVING, _GIVING = "__enter__", "__exit__", "enter_context"
+_ENTERING, _LEAVING = "__enter__", "__exit__"
 
 
 class ByHand:
@@ -27,7 +27,7 @@ class ByHand:
         self.entered: dict[Instruction, Stream] = {}
         self._given: Counter[int] = Counter()  # by register of a stack of contexts: the scopes that it leaves
         self._own: set[object] = set()
-        if not function.is_cpp and not function.called_names.isdisjoint((_ENTERING, _GIVING)):
+        if not function.is_cpp and not function.called_names.isdisjoint({_ENTERING, *function.known("enters")}):
             for one in function.by_opcode[op.INVOKE]:
                 self._add(one)
 
@@ -42,7 +42,7 @@ class ByHand:
         if name == _ENTERING and (stream := self._stream(one[3])) is not None:
             self.entered[one] = stream
             self._own.add(self._name(one[3]))
-        elif name == _GIVING and (holder := self._stack(one[3])) >= 0:
+        elif name in self.function.known("enters") and (holder := self._stack(one[3])) >= 0:
             for _, register in argument_registers(self.function, one)[:1]:
                 if (stream := self._stream(register)) is not None:
                     self.entered[one] = stream

@@ -33,7 +33,6 @@ ORIGIN = Place(("global", "origin"))
 """The captured stream, however it is called."""
 OPERATING = frozenset({op.BRANCH, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.SET_ITEM, op.LAUNCH, op.ITEM})
 _COMPUTING = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.ITEM, op.COPY, op.CAST, op.PHI, op.UNPACK, op.NEXT, op.ITER})
-_OF_MAPPINGS = frozenset({"items", "keys", "values"})
 _DEEPEST = 8
 _LOOKED_AT = OPERATING | CALLING
 
@@ -170,9 +169,9 @@ class CaptureWalk(Unordered):
             yield from (Tracked(BUFFER, result),) if name == "grad" else ()
             return
         row = function.unit.models.method(TENSOR, name) if name in function.known("parameters") else None
-        is_there = row is not None or (name in _OF_MAPPINGS and self._holds_device(state, one[3]))
-        if is_there and name != "keys":
-            is_pair = name == "items" or (row is not None and row.get("part") == "named")
+        is_there = row is not None or (function.invokes(one, "gives-values", "gives-entries") and self._holds_device(state, one[3]))
+        if is_there:
+            is_pair = function.invokes(one, "gives-entries") or (row is not None and row.get("part") == "named")
             yield Tracked(BUFFER, result.behind(ANY, Element(1)) if is_pair else result.behind(ANY))
 
     def runs_module(self, function: Function, one: Instruction) -> bool:
@@ -186,7 +185,7 @@ class CaptureWalk(Unordered):
             return False
         if any(True for _ in self.transfer.modelled(function, one)):
             return False
-        if one[0] == op.INVOKE and function.text(one[4]) in _OF_MAPPINGS:
+        if function.invokes(one, "gives-values", "gives-entries", "gives-keys"):
             return False
         called = self.facts.callees(function, one)
         if function.is_cpp:  # what else nothing is known of may be anything

@@ -133,7 +133,7 @@ class Captured:
         waiting, seen = [(call, frozenset({call}))], {call.function}
         for (caller, one), calls in waiting:
             edges = self.transfer.edges(caller, one) if one[0] in (op.CALL, op.INVOKE) and len(seen) <= _MOST_INSIDE else ()
-            for callee in (edge.callee for edge in edges if edge.is_followed and not edge.is_higher_order and edge.callee not in seen):
+            for callee in (edge.callee for edge in edges if edge.is_direct and edge.callee not in seen):
                 seen.add(callee)
                 for inner in callee.code.instructions() if not callee.is_cpp else ():
                     at = Site(callee, inner)

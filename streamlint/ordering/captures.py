@@ -19,7 +19,7 @@ from streamlint.ordering.capture_walk import ENDED, OPEN, ORIGIN, Capture, Refus
 from streamlint.ordering.flow import BUFFER, EVENT, LATE, STREAM, Tracked
 from streamlint.ordering.pinning_loaders import PinningLoaders
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, Stream
@@ -133,7 +133,7 @@ class Captures(CaptureStreams):
         register = self._stream_of(capture.call)
         if register >= 0:
             tracked |= {Tracked("origin", place) for place in self._places(function, register)}
-        self.run(self.start(function, begin, frozenset(tracked), frozenset()), lambda state, one, action: None)
+        self.run(self.start(function, begin, frozenset(tracked), frozenset()))
         yield from self._found.values()
         refused = {each.site for each in self._found.values()}
         left = [self._forked[site] for site in self._forked if site in self._left - self._joined - refused]
@@ -143,7 +143,7 @@ class Captures(CaptureStreams):
         """The capture ends with the function that it runs."""
         return self._body is None and super().may_go_up(state, caller, call)
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         function = state.frame.function
         if one[0] == op.EXIT and self._is_end(state, one):
             return self._end(state)
@@ -162,7 +162,7 @@ class Captures(CaptureStreams):
             if ENDED in tracked:
                 tracked = self._behind(state, one, operation, tracked)
             else:
-                tracked = self._judge(state._replace(tracked=tracked), one, operation)
+                tracked = self._of_device(state._replace(tracked=tracked), one, operation)
         return self._called(state._replace(tracked=tracked), one)
 
     def _called(self, state: State, one: Instruction) -> frozenset[Tracked]:
@@ -175,7 +175,7 @@ class Captures(CaptureStreams):
             tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))
         return self._lost(state, one, tracked | frozenset(self._results(state, one)))
 
-    def _captured(self, state: State, call: ModelledCall) -> str | frozenset[Tracked] | None:
+    def _captured(self, state: State, call: ModelledCall) -> Answer:
         part = call.row.get("part")
         if part == "end" and self._capture.ends == op.NONE and ENDED not in state.tracked:
             return self._end(state)
@@ -216,7 +216,7 @@ class Captures(CaptureStreams):
             self._refuse(state, one, operation, "dead-event", Status.INVALID_VALUE)
         return tracked
 
-    def _judge(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
+    def _of_device(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
         kind = operation.kind
         if kind in (device.SYNCHRONIZE, device.QUERY):
             self._host_waits(state, one, operation)

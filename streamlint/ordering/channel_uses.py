@@ -86,7 +86,7 @@ class ChannelUses:
                     yield caller, register
         elif one[0] in (op.CALL, op.INVOKE):
             for edge in self.transfer.edges(function, one):
-                if edge.is_followed and not edge.is_higher_order:
+                if edge.is_direct:
                     yield from ((edge.callee, end[2]) for end in edge.callee.by_opcode[op.RETURN])
 
     def _sends(self, source: End, part: int | None) -> bool:

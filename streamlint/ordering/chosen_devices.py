@@ -97,7 +97,7 @@ class ChosenDevices:
             for call in function.by_opcode[opcode]:
                 if call is not one and leads_to(function, call, one):
                     for edge in self.transfer.edges(function, call):
-                        found = self._set_in(edge.callee, 0) if edge.is_followed and not edge.is_higher_order else None
+                        found = self._set_in(edge.callee, 0) if edge.is_direct else None
                         if found is not None:
                             return found
         return None
@@ -109,7 +109,7 @@ class ChosenDevices:
         for opcode in (op.CALL, op.INVOKE) if depth < _DEEPEST else ():
             for one in function.by_opcode[opcode]:
                 for edge in self.transfer.edges(function, one):
-                    found = self._set_in(edge.callee, depth + 1) if edge.is_followed and not edge.is_higher_order else None
+                    found = self._set_in(edge.callee, depth + 1) if edge.is_direct else None
                     if found is not None:
                         return found
         return None

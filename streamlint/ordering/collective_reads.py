@@ -14,7 +14,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Read, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall
@@ -55,7 +55,7 @@ class CollectiveReads(Walk):
                 continue
             self._site, self._found = Site(function, one), {}
             tracked = {Tracked(BUFFER, place) for register in written for place in self._places(function, register)}
-            self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
+            self.run(self.start(function, one, frozenset(tracked), ()))
             yield from self._found.values()
 
     def _written(self, call: ModelledCall) -> list[int]:
@@ -89,7 +89,7 @@ class CollectiveReads(Walk):
         if over is not None and over[0] == op.ITER:
             yield from (place.behind(ANY) for place in self.places.names(function, over[3]))
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         function = state.frame.function
         if self.orders(state, one, action):
             return ORDERED

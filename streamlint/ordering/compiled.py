@@ -86,9 +86,7 @@ class Compiled:
         for opcode in (op.CALL, op.INVOKE):
             for one in caller.by_opcode[opcode]:
                 edges = self.transfer.edges(caller, one)
-                callees = {
-                    edge.callee for edge in edges if edge.is_followed and not (edge.is_higher_order or edge.is_guess or edge.callee.is_cpp)
-                }
+                callees = {edge.callee for edge in edges if edge.is_direct and not edge.callee.is_cpp}
                 if 0 < len(callees) <= _MOST_TARGETS and len(callees) == len(edges) and not self.is_excluded(caller, one):
                     yield from ((Site(caller, one), callee) for callee in dict.fromkeys(edge.callee for edge in edges))
 

@@ -8,10 +8,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.compiled import Compiled, Region
-from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.ordering.races import Races
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Action, Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
@@ -56,9 +55,9 @@ class CompiledRaces(Races):
         if function not in self.compiled:
             super()._follow_work(function, one, work)
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         is_left_out = isinstance(action, Waited) or (isinstance(action, Synchronized) and action.of is not None)
-        return None if is_left_out and state.frame.function in self.compiled else super()._judge(state, one, action)
+        return None if is_left_out and state.frame.function in self.compiled else super().judge(state, one, action)
 
     def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         function = state.frame.function

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Elements
+from streamlint.facts.passing import STORES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
@@ -85,12 +85,12 @@ def _listed(places: Places, function: Function, one: Instruction, target: Place)
 
 def _put(places: Places, function: Function, one: Instruction) -> Iterator[Part]:
     """What a method puts into a container that makes the element of its arguments, or finds it by a key."""
-    name, given = function.text(one[4]), one[6:]
-    if name not in PUT or not given:
+    given = one[6:]
+    if not given or not function.invokes(one, *STORES):
         return
     element = places.of(function, one[3]).behind(ANY)
     fields = places.facts.brace_lists.emplaced(function, one)
     yield from ((register, (), element.behind(field)) for field, register in zip(fields, given, strict=False))
-    if PUT[name] == -1:
+    if function.invokes(one, "stores-last"):
         yield given[-1], (), element
         yield from ((given[-1], (key,), element) for key in (_VALUE,) if len(given) == 1)

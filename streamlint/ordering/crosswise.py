@@ -99,7 +99,7 @@ class Crosswise:
             yield Entered(Site(function, one), *known, calls)
         elif one[0] in CALLING and depth < _DEEPEST:
             for edge in self.transfer.edges(function, one):
-                if edge.is_followed and not edge.is_higher_order:
+                if edge.is_direct:
                     for inner in edge.callee.code.instructions():
                         yield from self._at(edge.callee, inner, (*calls, Site(function, one)), depth + 1)
 

@@ -185,7 +185,7 @@ class Drained:
         """The waits of an instruction, and of the functions that it enters; empty where it starts work, None where it does neither."""
         function, one = site
         edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST else ()
-        inside = [self._on(edge.callee, 0, 0, frozenset(), depth + 1) for edge in edges if edge.is_followed and not edge.is_higher_order]
+        inside = [self._on(edge.callee, 0, 0, frozenset(), depth + 1) for edge in edges if edge.is_direct]
         if any(each.queues for each in inside):
             return frozenset()
         if inside and all(each.waits and not each.returns for each in inside):

@@ -18,7 +18,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.transfer.actions import Action, Asked, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
@@ -81,7 +81,7 @@ class EmptyWaits(EventWalk):
                 continue
             self._site, self._reached, self._roots, self._behind, self._late = Site(function, one), [], [], {}, set()
             cut = self.cut
-            self.run(self.start(function, one, frozenset({Tracked(EVENT, place)}), ()), self._judge)
+            self.run(self.start(function, one, frozenset({Tracked(EVENT, place)}), ()))
             if self.cut == cut:
                 found = list(self._reported())
                 yield from found or self._of_members(function, one, place)
@@ -90,7 +90,7 @@ class EmptyWaits(EventWalk):
 
     # --- what actions mean
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         function = state.frame.function
         if isinstance(action, Recorded):
             if self.is_event(state, EVENT, action.event):

@@ -120,7 +120,7 @@ class ExportedEvents:
 
     def _callee(self, function: Function, call: Instruction) -> Function | None:
         """The one function of the program that a call runs."""
-        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_direct]
         return edges[0].callee if len(edges) == 1 else None
 
     def _maker(self, function: Function, one: Instruction, depth: int) -> Site | None:
@@ -174,7 +174,7 @@ class ExportedEvents:
             return all(one.row.effect in _HARMLESS or one.row.get("exports") is not None for one in modelled)
         edges = self.transfer.edges(function, call)
         if edges and depth < _DEEPEST:
-            if not all(edge.is_followed and not edge.is_higher_order and not edge.is_guess for edge in edges):
+            if not all(edge.is_direct for edge in edges):
                 return False
             inner = [(edge.callee, param) for edge in edges for param in self._params(function, call, edge.callee, registers)]
             return bool(inner) and not any(self._escapes(callee, param, depth + 1) for callee, param in inner)
@@ -235,7 +235,7 @@ class ExportedEvents:
         if any(one.row.effect == "put" for one in modelled):
             yield Given(site, SENT)
             return
-        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_direct]
         if len(edges) == 1 and not edges[0].is_guess and depth < _DEEPEST:
             yield from self._inside(function, held, call, edges[0].callee, depth)
         elif (
@@ -309,7 +309,7 @@ class ExportedEvents:
             if any(self._is_at(function, register, place) for call in puts for register in call.all("of") if register >= 0):
                 yield one
             for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
-                inner = self._inner(function, one, edge.callee, place) if edge.is_followed and not edge.is_higher_order else ()
+                inner = self._inner(function, one, edge.callee, place) if edge.is_direct else ()
                 yield from (one for each in inner for _ in self._sends(edge.callee, each, depth + 1))
 
     def _inner(self, function: Function, call: Instruction, callee: Function, place: Place) -> Iterator[Place]:

@@ -48,7 +48,7 @@ class FirstUses(Races):
         self._follow(Site(function, one), work, lane)
         self._writes, self._is_evident, self._meeting = True, True, None
         tracked = frozenset(Tracked(BUFFER, place) for place in places) | lane.tracked(STREAM)
-        self.run(self.start(function, one, tracked, frozenset()), self._judge)
+        self.run(self.start(function, one, tracked, frozenset()))
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """What the stream of the allocation does first with the memory is behind it, and what comes later is the affair of SL006.

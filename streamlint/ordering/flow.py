@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.containers import ZIPPING, ends_of
+from streamlint.facts.containers import ends_of
 from streamlint.facts.functions import Function
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Memory, Site
-from streamlint.facts.passing import NAMESPACES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.cpp_flow import element_taken, put_together
@@ -238,11 +237,11 @@ class Flow:
             yield from self.moved(tracked, places.names(function, given[-1]), target)
         elif one[0] == op.INVOKE:
             yield from self._of_method(function, one, name, given, tracked)
-        elif name in ZIPPING:
+        elif name in function.known("zips"):
             for index, register in enumerate(given):
                 yield from self._generators(tracked, places.names(function, register), target)
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
-        elif name in MAKING_DICTS - NAMESPACES:
+        elif name in MAKING_DICTS - function.known("namespace"):
             yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
@@ -305,22 +304,18 @@ class Flow:
             yield from self._put_if_absent(function, one, name, given, tracked)
             looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
             yield from self._taken(function, one, looked_up, tracked)
-        elif name == "items" or name in function.known("gives-values"):
-            yield from self._of_entries(name, tracked, receiver, target)
+        elif name in function.known("gives-entries", "gives-values"):
+            keys = (Element(1),) if function.invokes(one, "gives-entries") else ()
+            yield from self.moved(tracked, receiver, target.behind(ANY, *keys), (ANY,))
         elif name in SAME_ELEMENTS or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
-
-    def _of_entries(self, name: str, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place) -> Iterator[Tracked]:
-        """The entries of a dictionary, or what stands there."""
-        keys = (Element(1),) if name == "items" else ()
-        yield from self.moved(tracked, sources, target.behind(ANY, *keys), (ANY,))
 
     def _extended(
         self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
     ) -> Iterator[Tracked]:
         """The elements of others that a method puts into a container."""
         whole = self.places.of(function, one[3])
-        if name not in function.known("puts-all"):
+        if name in function.known("puts-entries"):
             yield from self._of_dict(function, one, tracked, whole)
             return
         for register in given:

@@ -107,7 +107,7 @@ class Forks:
         for one in self._earlier(function, start):
             found = next(self._own([one], function), None)
             if found is None and one[0] in (op.CALL, op.INVOKE):
-                callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+                callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_direct]
                 found = next(self._used_in(callees), None) if callees else None
             if found is not None:
                 return found

@@ -71,7 +71,7 @@ class Generators:
     def _run(self, function: Function, taken: Taking) -> list[Function]:
         """The generators that go on where a value is taken."""
         transfer = self.walk.transfer
-        edges = (edge for edge in transfer.edges(function, taken.one) if edge.is_followed and not edge.is_higher_order)
+        edges = (edge for edge in transfer.edges(function, taken.one) if edge.is_direct)
         found = dict.fromkeys((*(edge.callee for edge in edges), *transfer.facts.resumed(transfer.values(function, taken.source))))
         return [each for each in found if any(each.by_opcode[opcode] for opcode in _ENDS)]
 

@@ -15,7 +15,6 @@ from streamlint.ir import opcodes as op
 if TYPE_CHECKING:
     from streamlint.ordering.places import Place, Places
 
-_CACHING = frozenset({"cache", "lru_cache"})
 _NAMED = frozenset({op.NAME, op.ATTR})
 _CHANGING = frozenset({op.CALL, op.INVOKE, op.SET_ATTR, op.SET_NAME, op.SET_ITEM, op.STORE})
 _LONGEST = 2
@@ -56,7 +55,7 @@ class Getters:
     def _given_back(self, function: Function) -> Place | None:
         if {"generator", "async"} & set(function.code.flags) or function.is_property:
             return None
-        if not function.code.parameters and any(name.rpartition(".")[2] in _CACHING for name in function.decorators):
+        if not function.code.parameters and function.keeps_results:
             return self.places.of_name(function.unit.body, f"{function.code.qualname}()")
         place = self._read_last(function)
         if place is None or place.root[0] == "global":

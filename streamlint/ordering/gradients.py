@@ -81,10 +81,7 @@ class Training:
             self._steps[function] = False  # in a cycle, the others tell
             known = self._steps[function] = any(
                 any(work.steps for work in self.transfer.works(function, one))
-                or any(
-                    edge.is_followed and not edge.is_higher_order and self.steps_in(edge.callee)
-                    for edge in self.transfer.edges(function, one)
-                )
+                or any(edge.is_direct and self.steps_in(edge.callee) for edge in self.transfer.edges(function, one))
                 for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE])
             )
         return known

@@ -29,7 +29,7 @@ class HostWaits:
                 is_named = isinstance(action.of, Stream) and action.of.register >= 0
                 yield self.places.of(function, action.of.register) if isinstance(action.of, Stream) and is_named else None
         for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
-            if edge.is_followed and not edge.is_higher_order and not edge.is_guess:
+            if edge.is_direct:
                 for place in self._inside(edge.callee, depth + 1):
                     yield from self._named(place, function, one, edge.callee)
 

@@ -362,7 +362,7 @@ class Lanes:
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] not in (op.CALL, op.INVOKE, op.ATTR):
             return False
-        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_direct]
         if one[0] == op.ATTR and not callees:
             return False
         ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN] if depth]

@@ -9,36 +9,32 @@ from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.keyword_stores import attributes_of
 from streamlint.facts.objects import External, FunctionObject
-from streamlint.facts.passing import BY_KEYWORD, COPYING, COPYING_NAMES, NAMESPACES, TAKING, put_by_function
+from streamlint.facts.passing import put_by_function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.traits import Trait
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, rest_behind
 from streamlint.waits.operands import argument_registers
 
 Moves = Iterator[tuple[tuple[Place, ...], Place, tuple[Key, ...]]]
 """Places, where what stands there stands afterwards, and the keys that lead to it from them."""
-_JOINING = {"chain": 0, "filter": 1, "filterfalse": 1, "takewhile": 1, "dropwhile": 1}
-"""What gives the elements of its arguments, from one of them on."""
 _CALLING = frozenset({"map", "reduce"})
 """What calls its first argument with the elements of the others."""
-ENTERING = frozenset({"enter_context", "enter_async_context"})
-"""Methods of stacks of contexts that enter what they are given."""
-SAME = frozenset({"filter", "reduce", "copy", "ref"}) | TAKING | ENTERING | BY_KEYWORD
-"""What gives back an argument, or an object that holds what one does."""
 
 
 def given_by_library(places: Places, function: Function, one: Instruction, target: Place) -> Moves:
     """What a call of a function of the library gives of its arguments."""
     if function.is_cpp:
         return
-    name, given = last_name(function, one), argument_registers(function, one)
-    if name in _JOINING and _externals(places, function, one) & {name, f"itertools.{name}"}:
-        yield from ((places.names(function, register), target.behind(ANY), (ANY,)) for _, register in given[_JOINING[name] :])
+    name, given, known = last_name(function, one), argument_registers(function, one), function.known
+    if name in known("chains", "filters") and _is_one(places, function, one, "chains", "filters"):
+        sources = given[1:] if name in known("filters") else given
+        yield from ((places.names(function, register), target.behind(ANY), (ANY,)) for _, register in sources)
     elif (put := put_by_function(function, one)) is not None:
         yield places.names(function, put[1]), places.of(function, put[0]).behind(ANY), ()
-    elif name in TAKING and given:
+    elif name in known("takes-of-first") and given:
         yield places.names(function, given[0][1]), target, (ANY,)
-    elif name in ENTERING and len(given) == 1 and _is_object(places, function, one):
+    elif name in known("enters") and len(given) == 1 and _is_object(places, function, one):
         yield places.names(function, given[0][1]), target, ()
     else:
         yield from _made(places, function, one, target)
@@ -47,9 +43,9 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
 def _made(places: Places, function: Function, one: Instruction, target: Place) -> Moves:
     """Objects that are made of others, and references to them."""
     name, given = last_name(function, one), argument_registers(function, one)
-    if name in NAMESPACES:
+    if name in function.known("namespace"):
         yield from ((places.names(function, register), target.behind(kind), ()) for kind, register in given if isinstance(kind, str))
-    elif name in COPYING_NAMES and given and _externals(places, function, one) & COPYING:
+    elif name in function.known("copies-object") and given and _is_one(places, function, one, "copies-object"):
         yield places.names(function, given[0][1]), target, ()
         yield from ((places.names(function, register), target.behind(kind), ()) for kind, register in given if isinstance(kind, str))
     elif name == "ref" and given and "weakref.ref" in _externals(places, function, one):
@@ -83,6 +79,12 @@ def _is_object(places: Places, function: Function, one: Instruction) -> bool:
     return bool(given) and given <= held
 
 
+def _is_one(places: Places, function: Function, one: Instruction, *traits: Trait) -> bool:
+    """Whether a call is one of a function that has one of some traits."""
+    named = _externals(places, function, one)
+    return any(named & function.unit.models.marked(trait) for trait in traits)
+
+
 def _externals(places: Places, function: Function, one: Instruction) -> set[str]:
     return {value.name for value in places.facts.callees(function, one) if isinstance(value, External)}
 
@@ -107,7 +109,7 @@ def _keywords_set(function: Function, one: Instruction) -> tuple[int, int] | Non
     if one[0] == op.CALL and len(one) == 8 and function.dotted(one[3]) == "setattr":
         mapping = mapping_of_pair(function, one[6], one[7])
         return (one[5], mapping) if mapping != op.NONE else None
-    if one[0] != op.INVOKE or len(one) != 7 or function.text(one[4]) != "update":
+    if len(one) != 7 or not function.invokes(one, "puts-entries"):
         return None
     owner = attributes_of(function, one[3])
     return (owner, one[6]) if owner != op.NONE else None

@@ -315,7 +315,7 @@ class Lifetimes:
             return [method for each in classes for method in each.methods.get(name, ()) if method.accepts(0)]
         if one[0] not in CALLING:
             return []
-        return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_direct]
 
     # --- callers
 

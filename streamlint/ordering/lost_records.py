@@ -17,7 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, STREAM, Tracked, is_at
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, Stream, Synchronized
@@ -74,7 +74,7 @@ class LostRecords(EventWalk):
         if self._stream.register >= 0:
             tracked |= {Tracked(STREAM, place) for place in self.places.names(function, self._stream.register)}
             tracked.add(Tracked(STREAM, self.events.stream_place(function, self._stream.register)))
-        self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
+        self.run(self.start(function, one, frozenset(tracked), ()))
 
     def _stream_at(self, function: Function, one: Instruction, stream: Stream) -> Stream:
         return (self.currents.at(function, one) or stream) if stream.kind == CURRENT else stream
@@ -179,7 +179,7 @@ class LostRecords(EventWalk):
 
     # --- what actions mean
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if isinstance(action, Recorded):
             if self.is_event(state, EVENT, action.event):
                 return self._recorded(state, one, action)
@@ -213,7 +213,7 @@ class LostRecords(EventWalk):
         second, is_second = sites_of(list(self.transfer.values(function, stream.register)))
         return bool(first & second) and not (len(first) > 1 and is_first and is_second)
 
-    def _waited(self, state: State, one: Instruction, action: Waited | Synchronized) -> str | frozenset[Tracked] | None:
+    def _waited(self, state: State, one: Instruction, action: Waited | Synchronized) -> Answer:
         function, of = state.frame.function, action.of
         if isinstance(of, Stream):
             of = of.register

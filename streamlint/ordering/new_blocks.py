@@ -72,5 +72,5 @@ class NewBlocks:
     def _inside(self, function: Function, one: Instruction, depth: int) -> Iterator[tuple[Function, Instruction]]:
         """The calls in the function that an instruction calls."""
         for edge in self.transfer.edges(function, one) if one[0] in _CALLS and depth else ():
-            if edge.is_followed and not edge.is_higher_order and not (edge.callee.is_generator and not self._is_taken(function, one)):
+            if edge.is_direct and not (edge.callee.is_generator and not self._is_taken(function, one)):
                 yield from ((edge.callee, each) for each in edge.callee.code.instructions() if each[0] in _CALLS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -12,13 +13,13 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.choice import default_is_null, given_to
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+from streamlint.ordering.early_reads import EarlyReads
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.reuses import Reuses
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
 from streamlint.transfer.launch_rows import is_null_stream
@@ -29,7 +30,6 @@ from streamlint.transfer.work import Worked
 
 _MISSED, _MARK = "missed", "mark"
 """Kinds of what is tracked: a wait that was passed, and an event that is recorded on the null stream."""
-Answer = str | frozenset[Tracked] | None
 
 
 class NullWait(NamedTuple):
@@ -47,9 +47,17 @@ class NullWait(NamedTuple):
 class PassingNull(Walk):
     """Notes such waits on the paths of a walk."""
 
-    waits: dict[Place, NullWait]
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.waits: dict[Place, NullWait] = {}
 
-    def noted(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked]:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        answer, more = super().judge(state, one, action), self._noted(state, one, action)
+        if answer == ORDERED or not more:
+            return answer
+        return (answer if isinstance(answer, frozenset) else state.tracked) | more
+
+    def _noted(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked]:
         """What is tracked from here on, for a wait or a record on the null stream."""
         here = Site(state.frame.function, one)
         if isinstance(action, Synchronized) and isinstance(action.of, Stream):
@@ -120,63 +128,40 @@ def _sources(function: Function, register: int) -> list[int]:
     return [one[2] for one in behind(function, [register], passed_on) if not passed_on(one)]
 
 
-def _joined(state: State, answer: Answer, more: frozenset[Tracked]) -> Answer:
-    if answer == ORDERED or not more:
-        return answer
-    return (answer if isinstance(answer, frozenset) else state.tracked) | more
-
-
-class ReadsBehindNull(EarlyReads, PassingNull):
-    """Early reads of copies on other streams: a wait for the null stream, whoever hands it over, orders nothing."""
+class _NullWaitsMissed(PassingNull):
+    """A walk that no wait for the null stream ends, whoever hands that over: ``missed`` is found only behind one."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.waits = {}
         self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
+        """By pairs: the wait that was passed, and where the stream was made, by the functions on the path."""
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         return not self.is_null_wait(state, one, action) and super().orders(state, one, action)
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
-        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
+    def note_missed(self, state: State, pairs: Iterable[tuple[Site, Site]]) -> None:
+        """Note the wait that a path has passed, for each pair."""
+        if (wait := self.passed_wait(state)) is not None:
+            for pair in pairs:
+                self.missed.setdefault(pair, (wait, state.sites))
+
+
+class ReadsBehindNull(_NullWaitsMissed, EarlyReads):
+    """Early reads of copies on other streams behind a wait for the null stream."""
 
     def _report(self, state: State, read: Site, name: str) -> None:
-        wait = self.passed_wait(state)
-        if wait is not None:
+        if self.passed_wait(state) is not None:
             super()._report(state, read, name)
-            for found in self._found:
-                self.missed.setdefault(found, (wait, state.sites))
-
-    def wait_of(self, read: EarlyRead) -> NullWait:
-        """The wait that was passed before a read."""
-        return self.missed[read.copy, read.read][0]
-
-    def made_of(self, read: EarlyRead) -> frozenset[Site]:
-        """Where the stream was made on which the copy is, by the functions on the path."""
-        return self.missed[read.copy, read.read][1]
+            self.note_missed(state, self._found)
 
 
-class ReusesBehindNull(Reuses, PassingNull):
+class ReusesBehindNull(_NullWaitsMissed, Reuses):
     """Memory of copies on other streams that the host writes behind a wait for the null stream."""
 
-    def __init__(self, transfer: Transfer) -> None:
-        super().__init__(transfer)
-        self.waits = {}
-        self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
-
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return not self.is_null_wait(state, one, action) and super().orders(state, one, action)
-
-    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
-        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
-
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
-        if not super().meets(state, one, action):
-            return False
-        if (wait := self.passed_wait(state)) is not None:
-            for found in self._found:
-                self.missed.setdefault(found, (wait, state.sites))
-        return True
+        is_met = super().meets(state, one, action)
+        self.note_missed(state, self._found if is_met else ())
+        return is_met
 
 
 class MissedWork(NamedTuple):
@@ -195,14 +180,13 @@ class _WaitingToo(Beginnings):
     waiting = True
 
 
-class RacesBehindNull(Races, PassingNull):
+class RacesBehindNull(PassingNull, Races):
     """Races of work on other streams with copies that are queued on the null stream, and with work behind a wait for it."""
 
     begins = _WaitingToo
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.waits = {}
         self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
 
     def is_wanted(self, lane: Lane) -> bool:
@@ -216,9 +200,6 @@ class RacesBehindNull(Races, PassingNull):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if work.stream.kind != NULL and self.is_wanted(self.lanes.of(Frame(function, None, None, 0), one, work.stream)):
             super()._follow_work(function, one, work)
-
-    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
-        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
 
     def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         function = state.frame.function

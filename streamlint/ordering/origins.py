@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
-from streamlint.facts.language import GOING_ROUND
 from streamlint.facts.objects import Container, External, Instance, Object, Site
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place
-from streamlint.ordering.rotation import called, passed_on
+from streamlint.ordering.rotation import passed_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
@@ -44,9 +43,8 @@ class Origins:
             key = function.text(one[4]) if one[0] == op.ATTR else self.places.element(function, one[4])
             yield from self.of(function, one[3], (key, *path), depth - 1)
         elif one[0] == op.CALL:
-            name, given = called(function, one)
-            if name == "next" and given and self._goes_round(function, given[0], (), depth):
-                yield from (place.behind(ANY, *path) for place in self.places.names(function, given[0]))
+            if function.dotted(one[3]) == "next" and len(one) > 5 and self._goes_round(function, one[5], (), depth):
+                yield from (place.behind(ANY, *path) for place in self.places.names(function, one[5]))
         elif one[0] == op.NEXT:
             yield from self._of_round(function, one, path, depth)
 
@@ -62,11 +60,11 @@ class Origins:
     def _goes_round(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> bool:
         """Whether an iterator gives again what it has given, at the keys that lead into its elements."""
         for maker, one in self.makers(function, register) if depth else ():
-            name, given = called(maker, one) if one[0] == op.CALL else ("", [])
-            inside = passed_on(name, given, path)
+            inside = passed_on(maker, one, path)
             if inside is not None:
                 return self._goes_round(maker, *inside, depth - 1)
-            if any(isinstance(each, External) and each.name in GOING_ROUND for each in self.facts.callees(maker, one)):
+            turning = maker.unit.models.marked("goes-round")
+            if any(isinstance(each, External) and each.name in turning for each in self.facts.callees(maker, one)):
                 return True
         return False
 
@@ -74,8 +72,7 @@ class Origins:
         if depth == 0:
             return
         one = function.definitions[register] if register >= 0 else None
-        name, given = called(function, one) if one is not None and one[0] == op.CALL else ("", [])
-        inside = passed_on(name, given, path)
+        inside = passed_on(function, one, path) if one is not None else None
         if inside is not None:
             yield from self._elements(function, *inside, depth - 1)
         else:

@@ -123,10 +123,9 @@ class Parameters:
         calls = (call for call in self.transfer.modelled(function, one) if call.row.get("part") in PARTS)
         part_of = [call.one("of", call.receiver) for call in calls]
         yield from ((function, each) for each in part_of if each is not None)
-        name = function.text(one[4])
-        parts = {"items": KEYS if asked.part == FIRST else VALUES, "keys": KEYS, "values": VALUES}
-        if not part_of and name in parts:
-            yield from self._found(asked._replace(register=one[3], part=parts[name]))
+        if not part_of and function.invokes(one, "gives-entries", "gives-keys", "gives-values"):
+            is_key = function.invokes(one, "gives-keys") or (asked.part == FIRST and function.invokes(one, "gives-entries"))
+            yield from self._found(asked._replace(register=one[3], part=KEYS if is_key else VALUES))
 
     def _stored(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
         """What the receiver keeps as an attribute."""

@@ -20,7 +20,7 @@ from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
 from streamlint.ordering.set_flags import SETTING, SetFlags, asked_for_none
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import (
@@ -44,7 +44,6 @@ from streamlint.waits.questions import Key as Question
 from streamlint.waits.questions import alike
 
 _NO_WAIT = ("h2h", "d2d")
-Answer = str | frozenset[Tracked] | None
 
 
 class Pending(CopyStreams):
@@ -76,7 +75,7 @@ class Pending(CopyStreams):
             decided.add((alike(function, copied.flag), True))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
         where = self._where(state.frame, one, copied.stream)
-        self.run(self._on(state, where), self._judge)
+        self.run(self._on(state, where))
 
     def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
         """The memory of a copy, by all its names."""
@@ -127,7 +126,7 @@ class Pending(CopyStreams):
 
     # --- what actions mean
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self.orders(state, one, action) or self.meets(state, one, action):
             return ORDERED
         if isinstance(action, Touched):
@@ -193,7 +192,7 @@ class Pending(CopyStreams):
         held = self.held(state, one[3]) if action.method else None
         if held is not None:
             for known in self.transfer.of_method(function, one, held.type):
-                answer = self._judge(state, one, known)
+                answer = self.judge(state, one, known)
                 if answer is not None:
                     return answer
             return None

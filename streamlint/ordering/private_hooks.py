@@ -97,7 +97,7 @@ class PrivateHooks:
             below = [function]
             for each in below:
                 calls = (one for opcode in CALLING for one in each.by_opcode[opcode])
-                edges = (edge for one in calls for edge in self.transfer.edges(each, one) if edge.is_followed and not edge.is_higher_order)
+                edges = (edge for one in calls for edge in self.transfer.edges(each, one) if edge.is_direct)
                 below += [callee for callee in dict.fromkeys(edge.callee for edge in edges) if callee not in below]
                 if len(below) > _MOST:
                     break

@@ -23,9 +23,9 @@ from streamlint.ordering.copy_streams import Where
 from streamlint.ordering.flow import EVENT, STREAM, Tracked, is_at
 from streamlint.ordering.gil import FOR_GPU, Gil
 from streamlint.ordering.on_device import may_be_anything
-from streamlint.ordering.pending import Answer, Pending
+from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import Place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
@@ -83,20 +83,20 @@ class QueuedCallbacks(Pending):
     def _follow(self, call: ModelledCall, stream: Stream) -> None:
         self._registration = Site(call.function, call.instruction)
         state = self.start(call.function, call.instruction, frozenset({_QUEUED}), ())
-        self.run(self._on(state, self._where(state.frame, call.instruction, stream)), self._judge)
+        self.run(self._on(state, self._where(state.frame, call.instruction, stream)))
 
     # --- what actions mean
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         return False
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if isinstance(action, Waited) and self._is_behind(state, action):
             where = self._where(state.frame, one, action.stream)
             names = self._names(state.frame, where.frame, where.stream.register) if where.stream.register >= 0 else ()
             return state.tracked | {Tracked(STREAM, place) for place in names}
         if not self.orders(state, one, action):
-            return super()._judge(state, one, action)
+            return super().judge(state, one, action)
         if isinstance(action, Read):
             self._read(state, one, action)
         elif isinstance(action, (Synchronized, Copied)) and self._is_sure(state, one, action):

@@ -24,7 +24,7 @@ from streamlint.ordering.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.race_callers import RaceCallers
 from streamlint.ordering.race_orders import GIVEN, LEFT
 from streamlint.ordering.same_members import SameMembers
-from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
@@ -135,14 +135,14 @@ class RaceJudge(RaceCallers):
             elif isinstance(action, Lost):
                 yield from (place for register in action.registers for place in self.names_of(function, register))
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         """Parameters that are given memory make it that of their module; parts of modules have weights of these."""
         if one[0] == op.SET_ATTR:
             return self.modules.given(state.frame.function, one, state.tracked)
         more = self.modules.taken(state.frame.function, one, state.tracked)
         return state.tracked | more if more else None
 
-    def _behind_collective(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def _behind_collective(self, state: State, one: Instruction) -> Answer:
         """What a further collective means for one on a stream of its own: it comes behind it, and so does whoever waits for it."""
         function = state.frame.function
         if not self._is_collective(function, one):
@@ -166,7 +166,7 @@ class RaceJudge(RaceCallers):
         """A function that steps with an optimizer may read gradients for which it has no name."""
         return any(GRADIENTS in held.place.path for held in tracked) and self.training.steps_in(callee)
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self._work.stream.kind == APART and (behind := self._behind_collective(state, one)) is not None:
             return behind
         if self._unknown_work == GIVEN and self.given.is_brought(state.frame.function, one) and self._holds(state, one[3]):
@@ -184,7 +184,7 @@ class RaceJudge(RaceCallers):
             more = self.lanes.of(state.frame, one, action.stream).tracked(WAITER)
         return state.tracked | more if more else None
 
-    def _waited(self, state: State, one: Instruction, action: Waited) -> str | frozenset[Tracked] | None:
+    def _waited(self, state: State, one: Instruction, action: Waited) -> Answer:
         """A stream that waits for the work is behind it from here on; one of which nothing is known may be any."""
         if not self._is_behind(state, one, action):
             return None

@@ -70,7 +70,7 @@ class RaceMemory(Repeated):
         found = self._back.get((function, call))
         if found is None:
             self._back[function, call] = ()  # in a cycle, the others tell
-            edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_higher_order]
+            edges = [edge for edge in self.transfer.edges(function, call) if edge.is_direct]
             back = (place for edge in edges[:_MOST_ENTERED] for place in self._back_from(function, call, edge.callee))
             found = self._back[function, call] = tuple(dict.fromkeys(back))
         return found

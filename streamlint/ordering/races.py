@@ -79,7 +79,7 @@ class Races(RaceJudge):
             tracked = {held for register in registers for held in self._names(function, register)}
             tracked |= {held._replace(place=held.place.behind(GRADIENT)) for held in tracked}
             if tracked:
-                self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
+                self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()))
         self._unknown_work = ""
 
     def _follow_apart(self, found: list[Begun]) -> None:
@@ -87,7 +87,7 @@ class Races(RaceJudge):
         self._writes, self._is_evident, self._meeting, self._is_shown = True, True, None, False
         for (writer, write, work), function, behind, place in self.apart.find(found):
             self._follow(Site(writer, write), work, AMBIENT_LANE)
-            self.run(self.start(function, behind, frozenset({Tracked(BUFFER, place)}) | self._lane.tracked(STREAM), ()), self._judge)
+            self.run(self.start(function, behind, frozenset({Tracked(BUFFER, place)}) | self._lane.tracked(STREAM), ()))
         self._is_shown = True
 
     def _follow_block(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
@@ -98,7 +98,7 @@ class Races(RaceJudge):
         self._follow(Site(function, one), work, lane)
         self._writes, self._is_evident, self._unknown_work = True, True, RECYCLED
         tracked = frozenset(held for held in self._names(function, work.made) if held.place.root[0] == "register")
-        self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()), self._judge)
+        self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()))
         self._unknown_work = ""
 
     def _follow_unseen(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
@@ -116,7 +116,7 @@ class Races(RaceJudge):
             if not names or self._may_have_waited(state, one, lane):
                 continue
             self._fills = self._is_evident
-            self.run(state, self._judge)
+            self.run(state)
             self._fills = False
 
     def _may_have_waited(self, state: State, one: Instruction, lane: Lane) -> bool:
@@ -156,7 +156,7 @@ class Races(RaceJudge):
                 continue
             self._loop = self._turning(function, one, work) if self._writes and (work.writes or work.made >= 0) else None
             tracked |= lane.tracked(STREAM) | self._recorded(function, one)
-            self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+            self.run(self.start(function, one, frozenset(tracked), frozenset()))
 
     def _of_graphs(self, function: Function, one: Instruction, tracked: set[Tracked]) -> Iterator[Tracked]:
         """What is written is also in the graphs that read it, what is read in those that write it; what a replay reads are the inputs of

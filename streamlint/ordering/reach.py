@@ -55,7 +55,7 @@ class Reach:
         if found is None:
             found = self._edges[function] = {}
             for one in function.code.instructions():
-                followed = [edge for edge in self._run_by(function, one) if edge.is_followed and not edge.is_higher_order]
+                followed = [edge for edge in self._run_by(function, one) if edge.is_direct]
                 if followed:
                     found[one] = followed
         return found

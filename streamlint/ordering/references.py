@@ -71,7 +71,7 @@ class References(Crossing):
         for use in function.uses[register]:
             if use[0] in (op.CALL, op.INVOKE):
                 edges = self.transfer.edges(function, use)
-                if not edges or not all(edge.is_followed and not edge.is_higher_order for edge in edges):
+                if not edges or not all(edge.is_direct for edge in edges):
                     return False
             elif name is None or use[0] not in _NAMED or (use[0] == op.BIND and use[2] != name):
                 return False

@@ -18,7 +18,7 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.next_calls import NextCalls
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Released, Signalled, Stream, Viewed
 from streamlint.transfer.origins import Origins
@@ -116,7 +116,7 @@ class Releases(NextCalls):
         self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), use.lane
         tracked = {Tracked(BUFFER, place) for place in self.places.names(use.function, use.register)}
         tracked |= {Tracked(USED, MARK, "", site)} | use.lane.tracked(STREAM)
-        self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()), self._judge)
+        self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()))
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
@@ -132,11 +132,11 @@ class Releases(NextCalls):
         tracked = {Tracked(BUFFER, place) for place in self._names_of(function, work.made)}
         waiting = self._raised = [(self.start(function, one, frozenset(tracked), frozenset()), lane)]
         for state, self._lane in waiting:
-            self.run(state, self._judge)
+            self.run(state)
 
     # --- what actions mean
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if isinstance(action, Worked):
             return self._used(state, one, action)
         if isinstance(action, Released):
@@ -152,24 +152,24 @@ class Releases(NextCalls):
         if isinstance(action, Waited) and action.of != op.NONE:
             return self._waited(state, one, action)
         if isinstance(action, (Recorded, Asked)):
-            return super()._judge(state, one, action)
+            return super().judge(state, one, action)
         return self._unused(state) if self.orders(state, one, action) else None
 
-    def _viewed(self, state: State, one: Instruction, action: Viewed) -> str | frozenset[Tracked] | None:
+    def _viewed(self, state: State, one: Instruction, action: Viewed) -> Answer:
         """A view of the memory is followed. What a cast gives is none."""
         if not action.casts:
-            return super()._judge(state, one, action)
+            return super().judge(state, one, action)
         cast = self._cast(state.frame.function, one)
         return self._used(state, one, cast) if cast is not None else None
 
-    def _waited(self, state: State, one: Instruction, action: Waited) -> str | frozenset[Tracked] | None:
+    def _waited(self, state: State, one: Instruction, action: Waited) -> Answer:
         """The stream of the storage waits for the use, or another one does."""
         if not self._is_behind(state, one, action):
             return None
         lane = self.lanes.of(state.frame, one, action.stream)
         return self._unused(state) if self._is_home(lane) else state.tracked | lane.tracked(WAITER)
 
-    def _storage_changed(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+    def _storage_changed(self, state: State, one: Instruction, action: Released) -> Answer:
         """A tensor takes the memory over (``x.data = memory``), or lets go of it, and is empty or has another storage."""
         function = state.frame.function
         if one[0] == op.SET_ATTR and self._touches(state, one[4]):
@@ -208,7 +208,7 @@ class Releases(NextCalls):
             return False
         return self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made)
 
-    def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
+    def _used(self, state: State, one: Instruction, work: Worked) -> Answer:
         touched = any(self._touches(state, each, int(work.assumed)) for each in (*work.reads, *work.writes))
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
@@ -284,7 +284,7 @@ class Releases(NextCalls):
             self._report_release(state, one)
         return True
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         """A generator that is resumed refers no longer to what it has lent, and allocates anew."""
         if one[0] != op.NEXT or not self._is_in_use(state.tracked):
             return None

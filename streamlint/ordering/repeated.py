@@ -65,9 +65,9 @@ class Repeated(Walk):
         return self._touches_next_round(state, one, loop)
 
     def _touches_next_round(self, state: State, one: Instruction, loop: Loop | None) -> bool:
-        return self._writes_next_round(state, one, loop) or (loop is not None and self._reads_last(state, one, loop))
+        return self._writes_next_round(state, one, loop) or (loop is not None and self._reads_last(state, loop))
 
-    def _reads_last(self, state: State, one: Instruction, loop: Loop) -> bool:
+    def _reads_last(self, state: State, loop: Loop) -> bool:
         """Whether work reads what the round before has written, by the name that this round has for it: ``levels[i - 1]``."""
         function = state.frame.function
         used = (*self._work.reads, *self._work.writes)

@@ -35,7 +35,7 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.next_owners import NextOwners
 from streamlint.ordering.places import Place, is_own_cell, register_place
-from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
 from streamlint.transfer.modelled import ModelledCall
@@ -84,12 +84,12 @@ class Replays(CapturedNames):
                 graph = self.places.names(function, each.capture.graph) if each.capture.graph >= 0 else ()
                 marks = {Tracked(OPEN, MARK), Tracked(CAPTURED, MARK, "", each.origin), *(Tracked(GRAPH, place) for place in graph)}
                 state = state._replace(tracked=state.tracked | marks)
-            self.run(state, self._judge)
+            self.run(state)
         yield from self._found.values()
 
     # --- what instructions mean
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         if self._is_begin(state, one):
             return self._begun(state)
         function, capture = state.frame.function, self._input.capture
@@ -231,7 +231,7 @@ class Replays(CapturedNames):
         is_taken = op.DEFINES[one[0]] and bool(function.uses.get(one[2]))
         return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else MARK)})
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         if isinstance(action, Released) and self.has(state, BUFFER, action.register):
@@ -244,7 +244,7 @@ class Replays(CapturedNames):
             return state.tracked | {Tracked(MAYBE, register_place(one[2]))}
         return None
 
-    def _replaced(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+    def _replaced(self, state: State, one: Instruction, action: Released) -> Answer:
         """The storage goes, or the tensor that the capture has read gets another one: a view of it alone may do so."""
         if not action.is_shared:
             read = {held.place for held in state.tracked if held.kind == READ}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import ZIPPING
 from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
@@ -54,11 +53,10 @@ def gone_through(function: Function, register: int) -> int:
 def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
     """The register of the container that a loop goes through by a register, where it takes parts of what functions give of its elements."""
     made = function.definitions[register]
-    if made is not None and made[0] == op.CALL and (inside := passed_on(*called(function, made), path)) is not None:
+    if made is not None and (inside := passed_on(function, made, path)) is not None:
         return _paired(function, *inside)
-    name = function.text(made[4]) if made is not None and made[0] == op.INVOKE else ""
-    if made is not None and name in ("values", "items"):
-        return made[3] if path == ((Element(1),) if name == "items" else ()) else op.NONE
+    if made is not None and function.invokes(made, "gives-values", "gives-entries"):
+        return made[3] if path == ((Element(1),) if function.invokes(made, "gives-entries") else ()) else op.NONE
     return op.NONE if path else register
 
 
@@ -70,15 +68,13 @@ def as_elements(places: Places, function: Function, tracked: Iterable[Tracked]) 
                 yield held._replace(place=place.behind(*held.place.path))
 
 
-def called(function: Function, one: Instruction) -> tuple[str, list[int]]:
-    """The name that a call calls, and its arguments."""
-    return function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
-
-
-def passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
+def passed_on(function: Function, one: Instruction, path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
     """The argument of a call whose elements it passes on, with the keys that lead into those."""
+    if one[0] != op.CALL:
+        return None
+    name, given = function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
     index = path[0].key if path and isinstance(path[0], Element) else None
-    if name.rpartition(".")[2] in ZIPPING and isinstance(index, int) and index < len(given):
+    if name.rpartition(".")[2] in function.known("zips") and isinstance(index, int) and index < len(given):
         return given[index], path[1:]
     if name == "enumerate" and index == 1 and given:
         return given[0], path[1:]

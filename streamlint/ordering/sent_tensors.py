@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import register_place, rest_behind
-from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
 from streamlint.transfer.channels import Channels, End
@@ -53,10 +53,10 @@ class LaterWrites(Walk):
             for shared in self.transfer.shared(function, register)
             for place in self.places.names(function, shared)
         }
-        self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
+        self.run(self.start(function, one, frozenset(tracked), ()))
         yield from self._found[:1]
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self._found or self._answers(state, one, action):
             return ORDERED
         function = state.frame.function

@@ -9,15 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.keyword_stores import sets_keywords
-from streamlint.facts.passing import attribute_asked, attributes_given, put_by_function
+from streamlint.facts.passing import attribute_asked, attributes_given, is_put, put_by_function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import SAME_ELEMENTS
-from streamlint.ordering.library_flow import SAME
 from streamlint.ordering.places import Places
 from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
@@ -27,8 +24,6 @@ from streamlint.waits.operands import argument_registers, deferred_target, kept_
 
 MOST = 600
 """Registers that are looked at for one question."""
-_PASSING = SAME_ELEMENTS | ZIPPING | SAME | {"enumerate", "next", "getattr", "islice", "chain", "cycle", "set", "dict", "max", "min"}
-"""Functions of the language and its library that give back an argument, or what goes through its elements."""
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which only those of the file itself count."""
 _PARTS = {op.PHI: slice(3, None), op.BUILD: slice(4, None), op.DICT: slice(4, None, 2)}
@@ -111,8 +106,12 @@ class Sharing:
         """What a call without a row may give back: its receiver's elements, or an argument of a function of the language."""
         if one[0] == op.INVOKE and not any(True for _ in self.transfer.modelled(function, one)):
             yield one[3]
-        elif one[0] == op.CALL and any(call.name.rpartition(".")[2] in _PASSING for call in self.transfer.libraries(function, one)):
+        elif one[0] == op.CALL and self._gives_part(function, one):
             yield from operands_of(function, one)
+
+    def _gives_part(self, function: Function, one: Instruction) -> bool:
+        known = function.known("gives-part")
+        return any(call.name.rpartition(".")[2] in known for call in self.transfer.libraries(function, one))
 
     def _arguments(self, function: Function, index: int) -> Iterator[Held]:
         for caller, call in self.facts.call_places(function):
@@ -237,7 +236,7 @@ class Sharing:
         yield from self._named(function, register, use, names)
         if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
             yield function, use[2]
-        if use[0] == op.INVOKE and (function.text(use[4]) in MUTATORS or put_by_function(function, use) is not None):
+        if is_put(function, use) or (use[0] == op.INVOKE and put_by_function(function, use) is not None):
             yield from ((function, each) for each in operands_of(function, use))
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
             yield function, use[2]

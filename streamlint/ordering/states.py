@@ -20,6 +20,9 @@ MOST_HERE = 24
 MOST_ALIKE = 8
 """Of states that differ by the branches that they took alone: behind that they are one that takes for granted what all of them do."""
 
+Answer = str | frozenset[Tracked] | None
+"""What something means for a pending operation: `ORDERED`, what is tracked from here on, or None where it means nothing."""
+
 
 class State(NamedTuple):
     """A point of a path. ``before`` is the number of the edge by which the block was entered; ``guards`` are the undecided branches that

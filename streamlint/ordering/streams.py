@@ -216,7 +216,7 @@ class Currents:
         """The stream that a function is given and makes a scope of: ``def stream(self, lane): return torch.cuda.stream(lane)``."""
         for edge in self.transfer.edges(function, made) if made[0] in (op.CALL, op.INVOKE) and not function.is_cpp else ():
             callee = edge.callee
-            ends = callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_higher_order else []
+            ends = callee.by_opcode[op.RETURN] if edge.is_direct else []
             scope = callee.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
             for call in self.transfer.modelled(callee, scope) if scope is not None and scope[0] in (op.CALL, op.INVOKE) else ():
                 index = _parameter(callee, _chosen_by(call, "scope"))
@@ -239,7 +239,7 @@ class Currents:
             for caller, place in self.transfer.facts.call_places(function):
                 given = operand_of(caller, place, function, index) if place[0] in (op.CALL, op.INVOKE) else None
                 edges = self.transfer.edges(caller, place) if given is not None and given >= 0 else ()
-                if given is not None and any(edge.callee is function and edge.is_followed and not edge.is_higher_order for edge in edges):
+                if given is not None and any(edge.callee is function and edge.is_direct for edge in edges):
                     found.setdefault(caller, []).append((place, call.stream_in(register)._replace(register=given)))
         return found
 

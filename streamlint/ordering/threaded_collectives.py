@@ -100,6 +100,6 @@ class ThreadedCollectives:
         if (function, one) in self.known:
             yield Site(function, one)
         elif one[0] in (op.CALL, op.INVOKE):
-            entries = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+            entries = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_direct]
             body = threads.closure(entries) if entries else []
             yield from (Site(*key) for key in self.known if key[0] in body)

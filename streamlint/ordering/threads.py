@@ -163,7 +163,7 @@ class Threads:
         is_scope = one[0] == op.EXIT and not function.is_cpp  # the end of one leads behind the pause of a generator, or to a method
         call = function.definitions[one[3]] if is_scope and one[3] >= 0 else one
         edges = self.transfer.edges(function, call) if call is not None and call[0] in (op.CALL, op.INVOKE) else ()
-        entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere or edge.is_higher_order)]
+        entered = [edge.callee for edge in edges if edge.is_direct and not edge.is_elsewhere]
         owners = [value.definition for value in self.transfer.values(function, one[3]) if isinstance(value, Instance)] if is_scope else []
         entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
         return any(map(self._has_end_below, entered))

@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.symmetric import Shared, Symmetric
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NAMED, Action, Lost, Stream, Synchronized
@@ -85,7 +85,7 @@ class UnguardedPeers(Walk):
         if around is not None and around.kind != NAMED:
             return
         sites = frozenset({self._first}) if around is not None else frozenset()
-        self.run(self.start(function, one, frozenset({_PENDING}), ())._replace(sites=sites), self._judge)
+        self.run(self.start(function, one, frozenset({_PENDING}), ())._replace(sites=sites))
 
     @cached_property
     def _accesses(self) -> dict[tuple[Function, Instruction], list[Access]]:
@@ -105,7 +105,7 @@ class UnguardedPeers(Walk):
     def _receivers_of(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The functions that a call hands shared memory to."""
         edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
-        callees = [edge.callee for edge in edges if edge.is_followed and not edge.is_higher_order]
+        callees = [edge.callee for edge in edges if edge.is_direct]
         if callees and any(self.symmetric.of(function, register) is not None for register in operands_of(function, one) if register >= 0):
             yield from callees
 
@@ -126,7 +126,7 @@ class UnguardedPeers(Walk):
 
     # --- on the way
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         function = state.frame.function
         for access in self._accesses.get((function, one), ()) if one[0] in _WORKING else ():
             if self._conflicts(access):
@@ -150,7 +150,7 @@ class UnguardedPeers(Walk):
             and not (access.shared.is_part and mine.is_part)
         )
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         function = state.frame.function
         has_barrier = self._passed_barrier(state) is not None
         if isinstance(action, Lost):

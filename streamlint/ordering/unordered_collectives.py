@@ -17,7 +17,7 @@ from streamlint.ordering.flow import EVENT, Tracked
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NAMED, NULL, Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
@@ -75,7 +75,7 @@ class UnorderedCollectives(Walk):
                 for place in self.places.names(function, action.event)
             )
             tracked = frozenset({_PENDING, *(Tracked(EVENT, place) for place in handles)})
-            self.run(self.start(function, one, tracked, ())._replace(sites=sites), self._judge)
+            self.run(self.start(function, one, tracked, ())._replace(sites=sites))
         yield from self._found.values()
 
     @cached_property
@@ -103,7 +103,7 @@ class UnorderedCollectives(Walk):
 
     # --- on the way
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         function = state.frame.function
         if one[0] not in (op.CALL, op.INVOKE):
             return None
@@ -123,7 +123,7 @@ class UnorderedCollectives(Walk):
         self._found.setdefault(second, found)
         return ORDERED
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self.orders(state, one, action):
             return ORDERED
         if isinstance(action, Lost) and any(self._may_wait_by(state, register) for register in action.registers):

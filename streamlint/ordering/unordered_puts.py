@@ -16,10 +16,10 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import Beginnings, Begun
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.races import Races
-from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Stream
 from streamlint.transfer.channels import End
@@ -92,7 +92,7 @@ class UnorderedPuts(Races):
             for opcode in (op.CALL, op.INVOKE):
                 for one in function.by_opcode[opcode]:
                     for edge in self.transfer.edges(function, one) if len(found) < _MOST_FUNCTIONS else ():
-                        if edge.is_followed and not edge.is_higher_order and edge.callee not in found and not edge.callee.is_cpp:
+                        if edge.is_direct and edge.callee not in found and not edge.callee.is_cpp:
                             found[edge.callee] = None
                             waiting.append(edge.callee)
         return list(found)
@@ -110,7 +110,7 @@ class UnorderedPuts(Races):
             work = work._replace(made=one[2], library="torch", assumed=False)  # a module on a device
         super()._follow_work(function, one, work)
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+    def arrive(self, state: State, one: Instruction) -> Answer:
         function = state.frame.function
         put = self._puts.get(Site(function, one))
         sent = [register for register in put.call.all("of") if self.leads(state, BUFFER, register)] if put is not None else []
@@ -143,5 +143,5 @@ class UnorderedPuts(Races):
         """Other work is no put; what an unknown call does with the stream is not known."""
         return ORDERED if work.assumed and any(self._leads_to_order(state, register, one) for register in work.reads) else None
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        return None if Site(state.frame.function, one) in self._puts else super()._judge(state, one, action)
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        return None if Site(state.frame.function, one) in self._puts else super().judge(state, one, action)

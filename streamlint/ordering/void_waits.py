@@ -16,7 +16,7 @@ from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.same_stream_waits import DEFAULT, VoidWait
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Stream
 from streamlint.transfer.transfer import Transfer
@@ -59,8 +59,8 @@ class RacesBehindVoid(Races):
         """Where a path may still come to such a wait."""
         return self._meetings.of(wait.function for wait in self.waits)
 
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        answer = super()._judge(state, one, action)
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        answer = super().judge(state, one, action)
         here = Site(state.frame.function, one)
         if answer == ORDERED or not isinstance(action, Waited) or here not in self.waits:
             return answer

@@ -8,7 +8,7 @@ reaches it, one may be guessed, not two (`policies`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
@@ -28,8 +28,6 @@ from streamlint.waits.questions import Key
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 ORDERED = "ordered"
-Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"]
-"""What an action means for the pending operation: `ORDERED`, what is tracked from here on, or None where it means nothing."""
 _Origin = tuple[Function, int, int]
 """Where the operation stands: its function, the block, and the place in that."""
 
@@ -56,13 +54,13 @@ class Walk(Branches):
         state = state._replace(chosen=frozenset({function.unit.number}))
         return self.generators.begun(state) if self.resumes else state
 
-    def run(self, start: State, judge: Judge) -> None:
+    def run(self, start: State) -> None:
         """Follow all paths from a state."""
         origin = start.frame.function, start.block, start.place - 1
         merged = Merged()
         waiting = deque([start])
         self._quiet.forget()
-        self._run_block = lambda state: self._block(state, judge, origin)
+        self._run_block = lambda state: self._block(state, origin)
         while waiting:
             state = waiting.popleft()
             if self.over(state) or (new := merged.added(state)) is None:
@@ -73,7 +71,7 @@ class Walk(Branches):
             waiting.extend(self._run_block(new))
         self.cut += merged.is_cut
 
-    def _block(self, state: State, judge: Judge, origin: _Origin) -> Iterator[State]:
+    def _block(self, state: State, origin: _Origin) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
         function = state.frame.function
         code = function.code.blocks[state.block]
@@ -88,7 +86,7 @@ class Walk(Branches):
                 return  # whoever it waits for may have waited for the operation
             if index != home and self._is_untouched(at_head if code[index][0] == op.PHI else heads, steps[index]):
                 continue
-            after, others = self._step(state, index, judge, origin)
+            after, others = self._step(state, index, origin)
             yield from others
             if after is None:
                 return
@@ -117,13 +115,13 @@ class Walk(Branches):
             return None
         return None if self._quiet.heads(state.tracked).are_touched(region.touch) else region
 
-    def _step(self, state: State, index: int, judge: Judge, origin: _Origin) -> tuple[State | None, Iterable[State]]:
+    def _step(self, state: State, index: int, origin: _Origin) -> tuple[State | None, Iterable[State]]:
         """The state behind an instruction in its block, None where the path leaves that; and the states that it leads to elsewhere."""
         function = state.frame.function
         one = function.code.blocks[state.block][index]
         if origin == (function, state.block, index) and self.redone(state, one):
             return None, ()
-        heard = self._judged(state, one, judge, origin)
+        heard = self._judged(state, one, origin)
         if heard is None or self.passed(heard, one):
             return None, ()
         if one[0] == op.YIELD:
@@ -139,7 +137,7 @@ class Walk(Branches):
             others += self._taken(behind, one)
         return behind, others
 
-    def _judged(self, state: State, one: Instruction, judge: Judge, origin: _Origin) -> State | None:
+    def _judged(self, state: State, one: Instruction, origin: _Origin) -> State | None:
         """The state once all is judged that an instruction does; None where that orders the operation."""
         if op.DEFINES[one[0]]:  # made anew
             stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
@@ -153,7 +151,7 @@ class Walk(Branches):
         for action in self.heard(state, one) if one[1] >= 0 else ():
             if self._is_passed_over(state, one, action, origin):
                 continue
-            answer = judge(state, one, action)
+            answer = self.judge(state, one, action)
             if answer == ORDERED:
                 return None
             if isinstance(answer, frozenset):

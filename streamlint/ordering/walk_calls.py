@@ -135,7 +135,7 @@ class Calls(Hooks):
         frame = state.frame
         made = scope_call(frame.function, one)
         for edge in self.transfer.edges(frame.function, made) if made is not None else ():
-            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_higher_order and not frame.runs(edge.callee) else []
+            ends = edge.callee.by_opcode[op.YIELD] if edge.is_direct and not frame.runs(edge.callee) else []
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)

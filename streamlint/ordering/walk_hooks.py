@@ -12,7 +12,7 @@ from streamlint.ordering.fixed_names import FixedNames
 from streamlint.ordering.flow import Tracked, is_at, leads_to
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.places import Place
-from streamlint.ordering.states import State
+from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import WalkNames
 from streamlint.transfer.actions import Action, Asked, Read, Synchronized, Touched, Viewed
@@ -131,8 +131,12 @@ class Hooks(WalkNames):
         """Whether the host may wait in an action."""
         return isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
 
-    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
-        """What an instruction means for the pending operation before its actions do: answers as of a `Judge`."""
+    def arrive(self, state: State, one: Instruction) -> Answer:
+        """What an instruction means for the pending operation before its actions do."""
+        return None
+
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        """What an action means for the pending operation."""
         return None
 
     def left(self, state: State, register: int) -> None:

@@ -10,12 +10,16 @@ from streamlint.findings.confidence import level, rank
 from streamlint.findings.grounds import as_grounds
 from streamlint.report import View
 from streamlint.support.addresses import RULES
+from streamlint.support.lazy import lazy
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from streamlint.checks import rules
     from streamlint.report import Evidence
+else:
+    (rules,) = lazy("streamlint.checks", "rules")
 
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
 
@@ -103,10 +107,9 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
 
 
 def _problem(problem: Problem, view: View) -> dict[str, Any]:
-    from streamlint.checks.rules import UNREADABLE, UnreadableSource  # start-up: a run that could read everything
-
+    rule = rules.UnreadableSource
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
-    finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)
+    finding = Finding(rules.UNREADABLE, rule.name, rule.category, problem.message, span)
     (finding,) = with_fingerprints([finding], Statements({}))
     return {**_finding(finding, View(Report(), cells=view.cells)), "severity": "warning"}
 

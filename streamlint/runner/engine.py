@@ -17,14 +17,18 @@ from streamlint.runner.tasks import Task, codes_of, kinds
 from streamlint.runner.workers import FEWEST, as_done
 from streamlint.support import guard, memory
 from streamlint.support.errors import ConfigError
+from streamlint.support.lazy import lazy
 from streamlint.support.memory import freeze, seldom_collected
 from streamlint.support.records import replace
 from streamlint.triage.precedence import winners
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
+    from streamlint.runner.cluster import job
     from streamlint.runner.cluster.client import Cluster
     from streamlint.runner.tasks import Task
+else:
+    (job,) = lazy("streamlint.runner.cluster", "job")
 
 CHECKING = "checking"
 Found = dict[str, list[Finding]]  # by file, before precedence
@@ -123,13 +127,11 @@ def looked_for(parser: Parser, options: Options) -> Part:
 
 def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Report) -> list[Part]:
     """Have the workers of a cluster look; rules run here once more where their build files say something else than those here."""
-    from streamlint.runner.cluster.job import Job  # start-up: for the option alone
-
     names = sorted(codes_of(options))
-    job = Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), guard.seconds())
+    task = job.Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), guard.seconds())
     progress.stage(CHECKING, len(names))
     parts, unlike = list[Part](), list[str]()
-    for name, answer in cluster.answers(job, names, len):
+    for name, answer in cluster.answers(task, names, len):
         if isinstance(answer, str):
             what = f"internal error: {name} saw no file of this run: {answer}"
             parts.append(Part(problems=[Problem(parser.sources[0].path, what, fault=True)]))

@@ -21,22 +21,30 @@ from streamlint.runner import progress
 from streamlint.runner.texts import Texts
 from streamlint.support import guard
 from streamlint.support.errors import StreamlintError
+from streamlint.support.lazy import lazy
 from streamlint.support.memory import seldom_collected
 from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, language_of, read_source, stat_of
 from streamlint.support.records import field, record, replace
+from streamlint.triage.filters import apply_filters, reported_once
 from streamlint.triage.fingerprint import Statements
-from streamlint.triage.settle import reported_once, settle
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from streamlint.cache import runs
     from streamlint.cache.runs import Runs
     from streamlint.cache.store import Store
+    from streamlint.discovery import seams
     from streamlint.discovery.seams import Seams
+    from streamlint.runner import comments, engine, relint, repairs
     from streamlint.runner.cluster.client import Cluster
     from streamlint.runner.relint import Relint
     from streamlint.runner.shards import Share
+else:
+    (runs,) = lazy("streamlint.cache", "runs")
+    (seams,) = lazy("streamlint.discovery", "seams")
+    comments, engine, relint, repairs = lazy("streamlint.runner", "comments", "engine", "relint", "repairs")
 
 Analyse = Callable[[list[Source], Options], Report]
 
@@ -155,9 +163,7 @@ class _Run:
     def seams(self) -> Seams:
         """What may belong to the run though it names no CUDA."""
         if self._seams is None:
-            from streamlint.discovery.seams import Seams  # start-up: for runs that name CUDA
-
-            self._seams = Seams()
+            self._seams = seams.Seams()
             for file in self._passed:
                 self._seams.skip(file)
         return self._seams
@@ -173,10 +179,8 @@ class _Run:
 
     def is_known(self, store: Store, found: list[Found]) -> bool:
         """Whether an earlier run has found all that this one would; then it is taken over."""
-        from streamlint.cache.runs import Runs  # start-up: a run without a cache
-
         with self.timed("cache"):
-            self.runs = Runs(store, found, "coverage" if self.how.coverage else "")
+            self.runs = runs.Runs(store, found, "coverage" if self.how.coverage else "")
             unchanged = self.runs.unchanged()
             if unchanged:
                 self.recall()
@@ -261,9 +265,7 @@ class _Run:
         """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
         if self.how.engine is not None or self.how.share is not None:
             return source
-        from streamlint.runner.comments import strip_comments  # start-up: a run that names no CUDA
-
-        return strip_comments(source)
+        return comments.strip_comments(source)
 
     def recall(self) -> None:
         """Take what the last run over the same files found; what comments and baselines say of it is asked anew."""
@@ -306,7 +308,7 @@ class _Run:
         settings = {id(file.settings): file.settings for file in self._files.values()}
         self.report.models = list({source: (source, table) for each in settings.values() for source, table in each.models}.values())
         with self.timed("suppress"):
-            settle(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
+            apply_filters(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
         if self.how.fixes:
             with self.timed("fixes"):
                 self._mend()
@@ -327,10 +329,8 @@ class _Run:
             return
         if self.report.findings and not self._relints and self.runs is not None:
             self._read_for_fixes()
-        from streamlint.runner.repairs import trials  # start-up: a run without findings
-
         problems_before = len(self.report.problems)
-        self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs, self.how.trials)
+        self.report.trials = repairs.trials(self.report, self._files, self._relints, self.how.jobs, self.how.trials)
         if names and self.runs is not None and problems_before == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 
@@ -348,8 +348,6 @@ class _Run:
     def _analysed(self, sources: list[Source], options: Options) -> Report:
         if self.how.engine is not None:
             return self.how.engine(sources, options)
-        from streamlint.runner import engine, relint  # start-up: a run that is known, or names no CUDA, imports no rule
-
         keep = None
         if self.how.fixes:
             rerun = relint.Relint(sources, options)

@@ -18,13 +18,17 @@ from streamlint.runner import progress
 from streamlint.runner.comments import strip_comments
 from streamlint.runner.workers import FEWEST, as_done
 from streamlint.support import guard
+from streamlint.support.lazy import lazy
 from streamlint.support.memory import Parsed
 from streamlint.support.records import replace
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
+    from streamlint.frontends import cuda, cuda_headers, cython, python
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.program import Module
+else:
+    cuda, cuda_headers, cython, python = lazy("streamlint.frontends", "cuda", "cuda_headers", "cython", "python")
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING = "parsing"
@@ -137,9 +141,9 @@ class Parser:
         languages = {source.language for source in sources}
         with contextlib.suppress(Exception):  # each file reports what is missing
             if languages - {"cuda"}:
-                import streamlint.frontends.python  # start-up: for this language
+                _ = python.lower
             if "cuda" in languages:
-                import streamlint.frontends.cuda  # noqa: F401  # start-up: for this language
+                _ = cuda.lower
         _ = self._headers
 
 
@@ -148,9 +152,7 @@ def headers_of(sources: Iterable[Source]) -> Headers | None:
     texts = {source.path: source.text for source in sources if source.language == "cuda"}
     if not texts:
         return None
-    from streamlint.frontends.cuda_headers import Headers  # start-up: for this language
-
-    return Headers(texts)
+    return cuda_headers.Headers(texts)
 
 
 def problems_of(path: str, made: ModuleIR | Problem) -> list[Problem]:
@@ -181,13 +183,7 @@ def parsed(source: Source, headers: Headers | None) -> ModuleIR | Problem:
 
 def _to_module(source: Source, headers: Headers | None) -> Module:
     if source.language == "cuda":
-        from streamlint.frontends.cuda import lower as from_cuda  # start-up: for this language
-
-        return from_cuda(source.path, source.text, headers)
+        return cuda.lower(source.path, source.text, headers)
     if source.language == "cython":
-        from streamlint.frontends.cython import lower as from_cython  # start-up: for this language
-
-        return from_cython(source.path, source.text)
-    from streamlint.frontends.python import lower as from_python  # start-up: for this language
-
-    return from_python(source.path, strip_comments(source).text)
+        return cython.lower(source.path, source.text)
+    return python.lower(source.path, strip_comments(source).text)

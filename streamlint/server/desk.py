@@ -72,12 +72,12 @@ class Desk:
                 answer: Any = pickle.load(child.stdout)
             except (EOFError, OSError, pickle.UnpicklingError):
                 break
-            if not _call(loop, self._settle, answer):
+            if not _call(loop, self._resolve, answer):
                 return
         child.wait()
         _call(loop, self._lost, child)
 
-    def _settle(self, answer: Answer) -> None:
+    def _resolve(self, answer: Answer) -> None:
         future = self._waiting.pop(answer.number, None)
         if future is not None and not future.done():
             future.set_result(answer)

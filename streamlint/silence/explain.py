@@ -28,8 +28,8 @@ from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.support.recursion import deeper
 from streamlint.triage import precedence, suppress
+from streamlint.triage.filters import codes_of
 from streamlint.triage.layout import Layout, layout
-from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
 from streamlint.waits.judge import HotWaits
 from streamlint.waits.reasons import NO_LOOP

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
+from streamlint.support.lazy import lazy
 from streamlint.support.lines import split_lines
 from streamlint.support.reading import Unreadable, is_notebook, read_source
 
 if TYPE_CHECKING:
+    from streamlint.support import notebooks
     from streamlint.support.notebooks import Row
+else:
+    (notebooks,) = lazy("streamlint.support", "notebooks")
 
 
 class Cells:
@@ -58,10 +62,8 @@ class Cells:
         if not is_notebook(file):
             return ()
         if file not in self._rows:
-            from streamlint.support.notebooks import NotebookError, rows_of  # start-up: a run without notebooks
-
             try:
-                self._rows[file] = rows_of(self._given[file] if file in self._given else read_source(file))
-            except (Unreadable, NotebookError):
+                self._rows[file] = notebooks.rows_of(self._given[file] if file in self._given else read_source(file))
+            except (Unreadable, notebooks.NotebookError):
                 self._rows[file] = ()
         return self._rows[file]

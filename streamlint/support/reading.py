@@ -9,10 +9,15 @@ from itertools import takewhile
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
+from streamlint.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
+
+    from streamlint.support import notebooks
+else:
+    (notebooks,) = lazy("streamlint.support", "notebooks")
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyw", ".ipynb"), "python"),
@@ -89,8 +94,6 @@ def decode(data: bytes, language: str, path: str = "") -> tuple[str, str]:
     Raises Unreadable if the bytes are no text of the language. C++ compilers take any bytes in comments, so C++ falls back to Latin-1.
     """
     if is_notebook(path):
-        from streamlint.support import notebooks  # start-up: a run without notebooks
-
         try:
             return notebooks.program_of(data), ""
         except notebooks.NotebookError as error:
@@ -118,8 +121,6 @@ def decode(data: bytes, language: str, path: str = "") -> tuple[str, str]:
 
 def foreign_language(data: bytes) -> str:
     """The language of a notebook that can be read, if it is not Python, else ""."""
-    from streamlint.support import notebooks  # start-up: a run without notebooks
-
     return notebooks.foreign_language(data)
 
 
@@ -129,8 +130,6 @@ def encode(text: str, data: bytes, language: str, path: str = "") -> bytes:
     Raises Unreadable where a notebook cannot hold it.
     """
     if is_notebook(path):
-        from streamlint.support import notebooks  # start-up: a run without notebooks
-
         try:
             return notebooks.rewritten(data, text)
         except notebooks.NotebookError as error:

@@ -33,7 +33,7 @@ def write_output(path: str | Path, text: str | bytes) -> None:
             if not os.path.ismount(target):
                 raise
             target.write_bytes(data)
-    settle(target.parent)
+    sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ def _is_special(path: Path) -> bool:
         return False
 
 
-def settle(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """The new name outlives a power cut where the file system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -58,7 +58,7 @@ class Calls:
 
     def runs(self, caller: Function, call: Instruction, function: Function) -> bool:
         """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
-        return any(edge.callee is function and edge.is_followed and not edge.is_higher_order for edge in self.edges(caller, call))
+        return any(edge.callee is function and edge.is_direct for edge in self.edges(caller, call))
 
     def callers(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         """The calls that run a function as a part of their own."""

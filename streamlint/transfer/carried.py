@@ -340,7 +340,7 @@ class Carriers:
         if made:
             yield from (way.inside(use[-1]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
             return
-        edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_direct]
         if (taken := asked(function, one, edges)) is not None:
             yield way.part(*taken)
             return

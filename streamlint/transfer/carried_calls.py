@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import External, Object
-from streamlint.facts.passing import COPYING, NAMESPACES, TAKING, attributes_given
+from streamlint.facts.passing import attributes_given
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers
@@ -45,13 +45,14 @@ def given_on(function: Function, one: Instruction, callees: list[Object], keys: 
     """What a call of a library may give the part of that some keys lead to, each with the keys behind it."""
     name, given = last_name(function, one), argument_registers(function, one)
     externals = {value.name for value in callees if isinstance(value, External)}
+    is_copied = bool(externals & function.unit.models.marked("copies-object"))
     if "weakref.ref.__call__" in externals or "weakref.ref" in externals:
         yield (given[0][1] if given else one[3]), keys
-    elif keys and (name in NAMESPACES or externals & COPYING):
+    elif keys and (name in function.known("namespace") or is_copied):
         named = _named(function, one, keys[0])
         yield from ((register, keys[1:]) for register in named)
-        yield from ((register, keys) for _, register in given[:1] if not named and externals & COPYING)
-    elif name in TAKING and given:
+        yield from ((register, keys) for _, register in given[:1] if not named and is_copied)
+    elif name in function.known("takes-of-first") and given:
         yield given[0][1], (ANY, *keys)
     elif keys:
         yield from _elements(function, one, name, given, keys)
@@ -68,11 +69,11 @@ def _elements(function: Function, one: Instruction, name: str, given: list[tuple
     if name in _BEHIND and isinstance(place, int):
         index = place - _BEHIND[name]
         yield from ((register, (ANY, *keys[2:])) for _, register in given[index : index + 1] if index >= 0)
-    elif one[0] == op.INVOKE and not given and function.text(one[4]) == "items" and place == 1:
+    elif function.invokes(one, "gives-entries") and not given and place == 1:
         yield one[3], (ANY, *keys[2:])
-    elif name == "chain":
+    elif name in function.known("chains"):
         yield from ((register, (ANY, *keys[1:])) for _, register in given)
-    elif name == "filter" and len(given) > 1:
+    elif name in function.known("filters") and len(given) > 1:
         yield given[1][1], (ANY, *keys[1:])
     elif one[0] == op.CALL and given and _copies(function, function.dotted(one[3])):
         yield given[0][1], keys

@@ -136,7 +136,7 @@ class Channels:
     def _leaves(self, function: Function, call: Instruction, register: int, depth: int) -> bool:
         """Whether what a call is given leaves the functions in view."""
         edges = self.transfer.edges(function, call)
-        if not edges or depth > _HIGHEST or not all(edge.is_followed and not edge.is_higher_order and not edge.is_guess for edge in edges):
+        if not edges or depth > _HIGHEST or not all(edge.is_direct for edge in edges):
             return True
         for edge in edges:
             for param in edge.callee.by_opcode[op.PARAM]:

@@ -34,7 +34,7 @@ def waited(facts: Facts, function: Function, one: Instruction, edges: Iterable[E
 
 def _declared(facts: Facts, function: Function, one: Instruction, edges: Iterable[Edge]) -> str:
     """The name of the function that a call runs, if each that it may run is declared to wait."""
-    callees = [edge.callee for edge in edges if edge.is_followed and not edge.is_higher_order]
+    callees = [edge.callee for edge in edges if edge.is_direct]
     if callees:
         return callees[0].code.name if all(map(facts.declarations.waits, callees)) else ""
     outside = facts.declarations.called(function, one) if function.is_cpp else None

@@ -11,6 +11,7 @@ from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.traits import Trait
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, appended
 from streamlint.transfer.origin_calls import Made
@@ -103,9 +104,8 @@ class Parts(Made):
             return one[3]
         begun = function.definitions[taken[3]]
         made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
-        name = "values" if taken is one else "items"
-        is_view = made is not None and made[0] == op.INVOKE and len(made) == 6 and function.text(made[4]) == name
-        return made[3] if made is not None and is_view else one[3]
+        trait: Trait = "gives-values" if taken is one else "gives-entries"
+        return made[3] if made is not None and len(made) == 6 and function.invokes(made, trait) else one[3]
 
     def returned(self, known: Known, one: Instruction) -> list[Known]:
         """What a function of the program returns at the place of a tuple or list that is unpacked."""
@@ -113,7 +113,7 @@ class Parts(Made):
         made = function.definitions[one[3]] if one[3] >= 0 else None
         if one[6] != op.NONE or made is None or made[0] not in (op.CALL, op.INVOKE) or len(context) >= DEEPEST_CALLS:
             return []
-        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_direct]
         found: list[Known] = []
         for callee in {edge.callee: None for edge in edges if not is_running(context, function, edge.callee)}:
             for end in callee.by_opcode[op.RETURN]:
@@ -223,12 +223,7 @@ class Parts(Made):
         function, context = way.known.function, way.known.context
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
-            if (
-                edge.is_followed
-                and not edge.is_higher_order
-                and not is_running(context, function, callee)
-                and not callee.by_opcode[op.YIELD]
-            ):
+            if edge.is_direct and not is_running(context, function, callee) and not callee.by_opcode[op.YIELD]:
                 entered = entering(context, callee, Site(function, one))
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0:

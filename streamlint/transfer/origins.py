@@ -295,7 +295,7 @@ class Origins(Parts):
 
     def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function, context = way.known.function, way.known.context
-        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_direct]
         callees = [edge.callee for edge in edges if not is_running(context, function, edge.callee) and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
         if len(callees) > 1 and self.may_pin(Site(function, one)):

@@ -28,7 +28,7 @@ class Pinnings:
             return self._joins(function, one[2], context)
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_higher_order]
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_direct]
         callee = edges[0].callee if len(edges) == 1 else None
         entered = (*context, (callee, site)) if callee is not None else ()
         return callee is not None and any(

@@ -114,9 +114,7 @@ class Transfer(CallSites):
 
     def _is_in_view(self, function: Function, one: Instruction) -> bool:
         """Whether a call runs an object of the program for sure."""
-        return one[0] == op.CALL and any(
-            edge.is_followed and not (edge.is_guess or edge.is_higher_order) for edge in self.edges(function, one)
-        )
+        return one[0] == op.CALL and any(edge.is_direct for edge in self.edges(function, one))
 
     def _called(self, function: Function, one: Instruction) -> work.Worked:
         """The work of a call out of view."""

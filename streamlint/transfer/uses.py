@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.brace_lists import PUT
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import behind, last_name
 from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site
+from streamlint.facts.passing import stored
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
@@ -205,7 +205,7 @@ class Uses:
     def _given_back(self, function: Function, one: Instruction) -> Iterator[Value]:
         """What the functions of the program give back that a call enters."""
         for edge in self.transfer.edges(function, one):
-            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_higher_order else []
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_direct else []
             yield from ((edge.callee, end[2]) for end in ends if end[2] >= 0)
 
     def _gives_there(self, call: ModelledCall, asks: Ask[Value]) -> bool:
@@ -303,5 +303,5 @@ def _put_in(function: Function, container: int) -> Iterator[int]:
     cells = {use[2] for use in function.uses[container] if use[0] == op.STORE and use[3] == container}
     held = (container, *(one[2] for one in function.by_opcode[op.LOAD] if one[3] in cells))
     for use in (each for register in held for each in function.uses[register]):
-        if use[0] == op.INVOKE and use[3] in held and len(use) > 6 and (place := PUT.get(function.text(use[4]))) is not None:
-            yield use[6:][place if place < len(use) - 6 else 0]
+        if use[0] == op.INVOKE and use[3] in held and len(use) > 6 and (register := stored(function, use)) is not None:
+            yield register if register != op.NONE else use[6]

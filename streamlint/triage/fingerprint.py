@@ -9,12 +9,16 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
+from streamlint.support.lazy import lazy
 from streamlint.support.reading import language_of
 from streamlint.support.records import replace
 from streamlint.support.repositories import repository
 
 if TYPE_CHECKING:
+    from streamlint.triage import layout
     from streamlint.triage.layout import Layout
+else:
+    (layout,) = lazy("streamlint.triage", "layout")
 
 
 class Statements:
@@ -29,9 +33,7 @@ class Statements:
         """The statement at a place."""
         if (file, row) not in self.known:
             if file not in self._layouts:
-                from streamlint.triage.layout import layout  # start-up: a run without findings
-
-                self._layouts[file] = layout(self._texts.get(file, ""), language_of(file) or "python")
+                self._layouts[file] = layout.layout(self._texts.get(file, ""), language_of(file) or "python")
             self.known[file, row] = self._layouts[file].statement_text(row)
         return self.known[file, row]
 

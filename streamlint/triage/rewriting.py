@@ -8,7 +8,7 @@ from pathlib import Path
 from streamlint.support.errors import ConfigError
 from streamlint.support.reading import Unreadable, decode, encode, language_of, read_source
 from streamlint.support.repositories import repository
-from streamlint.support.writing import refuse_read_only, scratch_beside, settle
+from streamlint.support.writing import refuse_read_only, scratch_beside, sync_folder
 
 
 def rewrite(file: str, before: str, after: str) -> None:
@@ -48,4 +48,4 @@ def _replace(target: Path, data: bytes, read: bytes) -> None:
         if read_source(str(target)) != read:
             raise ConfigError(f"{target}: changed while it was linted; nothing was written to it")
         os.replace(scratch, target)
-    settle(target.parent)
+    sync_folder(target.parent)

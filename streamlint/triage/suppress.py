@@ -6,12 +6,19 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from streamlint import TYPE_CHECKING
 from streamlint.checks.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
 from streamlint.support.declared_words import VOCABULARY, words_in
 from streamlint.support.errors import did_you_mean
+from streamlint.support.lazy import lazy
 from streamlint.support.records import field, record, replace
 from streamlint.triage.layout import Comment, Layout, layout
+
+if TYPE_CHECKING:
+    from streamlint.checks import rules
+else:
+    (rules,) = lazy("streamlint.checks", "rules")
 
 OWN = re.compile(r"streamlint:\s*(?P<form>ignore(?:-file)?)\b(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)
@@ -69,8 +76,7 @@ def suppress(
 
 def unused(file: str, suppressions: Iterable[Suppression], ran: frozenset[str]) -> list[Finding]:
     """``SL900`` for the codes of comments that hid nothing, among the rules that ran."""
-    from streamlint.checks.rules import UnusedSuppression as rule  # start-up: no comment is unused
-
+    rule = rules.UnusedSuppression
     findings = []
     for suppression in suppressions:
         codes = [code for code in suppression.codes if code in ran and code not in suppression.used]

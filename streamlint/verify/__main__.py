@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 
+from streamlint import TYPE_CHECKING
+from streamlint.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from streamlint.verify import command, options
+else:
+    command, options = lazy("streamlint.verify", "command", "options")
+
 
 def main() -> int:
     if sys.platform == "win32":
         print("streamlint: `verify` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
         return 2
-    from streamlint.verify import command, options  # platform: POSIX
-
     parser = argparse.ArgumentParser(prog="streamlint verify", description="verify the rules' predictions on a GPU")
     options.add_arguments(parser)
     try:

@@ -41,11 +41,11 @@ def _warm(lab: Lab, trial: Trial) -> float:
     for number in range(2):
         lab.timeline.stands(MAIN, f"warm-up run {number + 1}, no gate")
         trial.reset(0)
-        lab.settle()
+        lab.synchronize()
         start = time.perf_counter()
         trial.call()
         own = time.perf_counter() - start
-        lab.settle()
+        lab.synchronize()
     return own * _MARGIN
 
 
@@ -65,7 +65,7 @@ def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
     hosts: list[float] = []
     for milliseconds in [later + gate for gate in GATES_MS] * ROUNDS:
         trial.reset(len(gates) + 1)
-        lab.settle()
+        lab.synchronize()
         lab.timeline.stands(MAIN, f"{CALL}, behind a gate of {milliseconds:.0f} ms")
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
@@ -119,7 +119,7 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     before = after = inside = 0
     for number in range(HELD_ROUNDS):
         trial.reset(number + 1)
-        lab.settle()
+        lab.synchronize()
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             call = first.submit(trial.call)
@@ -153,7 +153,7 @@ def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     try:
         for number in range(HELD_ROUNDS):
             trial.reset(number + 1)
-            lab.settle()
+            lab.synchronize()
             lab.timeline.stands(MAIN, f"{CALL}, behind a gate that lapses after {lapse * 1e3:.0f} ms")
             lab.timeline.begin()
             with lab.gate(trial.gate, lapses_s=lapse) as gate:
@@ -181,7 +181,7 @@ def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
     waited = False
     for number in range(HELD_ROUNDS):
         trial.reset(number + 1)
-        lab.settle()
+        lab.synchronize()
         lab.timeline.stands(MAIN, f"{CALL}, then a mark on stream B, with stream A shut")
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
@@ -211,7 +211,7 @@ def data_race(lab: Lab, trial: Trial) -> dict[str, Any]:
     first: list[object] | None = None
     for number in range(1, RACES + 1):
         expected = trial.reset(number)
-        lab.settle()
+        lab.synchronize()
         lab.timeline.stands(MAIN, f"{CALL}, run {number} of {RACES}, behind a gate of {gate_ms:.0f} ms")
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
@@ -240,7 +240,7 @@ def deadlock(lab: Lab, trial: Trial) -> dict[str, Any]:
 def error(lab: Lab, trial: Trial) -> dict[str, Any]:
     """The call's own status code; 0 is success, 800 ``cudaErrorNotPermitted``."""
     trial.reset(1)
-    lab.settle()
+    lab.synchronize()
     lab.timeline.begin()
     with lab.timeline.during(MAIN, CALL):
         status = trial.call()
@@ -257,7 +257,7 @@ def costs(lab: Lab, trial: Trial, beside: Trial) -> dict[str, Any]:
     for number in range(COST_RUNS):
         for each, taken in zip((trial, beside), samples, strict=True):
             each.reset(number + 1)
-            lab.settle()
+            lab.synchronize()
             start = time.perf_counter()
             own = each.call()
             spent = (time.perf_counter() - start) * 1e3

@@ -6,7 +6,9 @@ import argparse
 import contextlib
 from collections.abc import Sequence
 
+from streamlint import TYPE_CHECKING
 from streamlint.support.errors import StreamlintError
+from streamlint.support.lazy import lazy
 from streamlint.verify import fleet, matrix
 from streamlint.verify.fleet import Grid, Member, Order
 from streamlint.verify.options import FailedError, choose, targets_of
@@ -14,6 +16,11 @@ from streamlint.verify.outcome import exit_code, fail, save, write_reports
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 from streamlint.verify.session import orderly_end
+
+if TYPE_CHECKING:
+    from streamlint.runner.cluster import client
+else:
+    (client,) = lazy("streamlint.runner.cluster", "client")
 
 FORMATS = ("full", "json", "markdown")
 
@@ -28,10 +35,8 @@ def run_far(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     progress = Progress(quiet=options.quiet)
     stack.callback(progress.clear)
     stack.enter_context(orderly_end())
-    from streamlint.runner.cluster.client import Cluster  # optional: Dask
-
     try:
-        cluster = Cluster(options.scheduler)
+        cluster = client.Cluster(options.scheduler)
     except StreamlintError as problem:
         raise FailedError(str(problem)) from None
     stack.callback(cluster.close)

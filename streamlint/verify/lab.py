@@ -105,7 +105,7 @@ class Lab:
         self.cupy.zeros(1024, dtype="float32").get()
         self.runtime.free(self.runtime.malloc(1 << 20))
         self.runtime.freeHost(self.runtime.hostAlloc(1 << 16, 0))
-        self.settle()
+        self.synchronize()
 
     def _word(self, slot: int) -> Any:
         return self.cupy.uint64(self._address + 4 * _SLOT * slot)
@@ -138,7 +138,7 @@ class Lab:
         """Whether no gate is shut."""
         return self._get(1) != 0
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait for the device (``cudaDeviceSynchronize``)."""
         self.runtime.deviceSynchronize()
 
@@ -237,7 +237,7 @@ class Gate:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.open()
-        self._lab.settle()
+        self._lab.synchronize()
         self.idle_at = time.perf_counter()
         if kind is None and self.gave_up and not self._lapses_s:
             raise GateGaveUpError(f"the gate gave up by itself after {LIMIT_S:.0f} s, so there is no number")

@@ -92,11 +92,11 @@ class Calls:
                 yield None if self.is_forward else state.at(one[2], ())
         elif isinstance(path[0], Member) or name in function.known("drops", "puts", "extends"):
             return
-        elif name == "items":
+        elif name in function.known("gives-entries"):
             yield state.at(one[2], (None, 1, *path[1:]))
-        elif name == "values":
+        elif name in function.known("gives-values"):
             yield state.at(one[2], (None, *path[1:]))
-        elif name == "copy":
+        elif name in function.known("whole"):
             yield state.at(one[2], path)
         elif name in function.known("takes"):
             if len(one) <= 6 or fits(path[0], key_of(function, one[6])):
@@ -269,7 +269,7 @@ class Calls:
         for kind, register in argument_registers(function, one):
             if register != state.register:
                 continue
-            if name == "setdefault":
+            if name in function.known("puts-if-absent"):
                 yield from self.holders.put(state, one[3], (key_of(function, one[6]), *path))
                 yield state.at(one[2], path)
             elif name in function.known("puts"):
@@ -277,7 +277,7 @@ class Calls:
             elif isinstance(kind, str):
                 yield from self.holders.put(state, one[3], (kind, *path))
             elif path or self._is_container(function, one[3]):
-                yield from self.holders.put(state, one[3], (path[0] if name == "update" and path else None, *path[1:]))
+                yield from self.holders.put(state, one[3], (path[0] if function.invokes(one, "puts-entries") and path else None, *path[1:]))
 
     def _is_container(self, function: Function, register: int) -> bool:
         return any(isinstance(value, Container) for value in self.facts.values(function, register).values)

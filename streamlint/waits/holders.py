@@ -301,9 +301,9 @@ def _sources_of_method(function: Function, one: Instruction, path: Path) -> Iter
     name = function.text(one[4])
     if name in function.known("takes"):
         yield one[3], (key_of(function, one[6]) if len(one) > 6 else None, *path)
-    elif name == "values":
+    elif name in function.known("gives-values"):
         yield one[3], path
-    elif name == "items" and path[1:2] == (1,):
+    elif name in function.known("gives-entries") and path[1:2] == (1,):
         yield one[3], (path[0], *path[2:])
 
 

@@ -225,7 +225,7 @@ class LossSlice:
 
     def _asked_for_all(self, function: Function, one: Instruction) -> int | None:
         """The mapping whose values are asked for, where no function of the program is: ``losses.values()``."""
-        if one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in ("items", "values"):
+        if len(one) > 6 or not function.invokes(one, "gives-entries", "gives-values"):
             return None
         return one[3] if not self.graph.of_call(function, one).edges else None
 

@@ -72,7 +72,7 @@ PHASES = [
     ("streamlint.runner.workers._serve", (*COLD, "--jobs", "2")),
     ("streamlint.cache.store._place", COLD),
     ("streamlint.triage.rewriting.read_source", FIX),
-    ("streamlint.support.writing.settle", BASELINE),
+    ("streamlint.support.writing.sync_folder", BASELINE),
 ]
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: -15, signal.SIGHUP: -1}
 
@@ -121,7 +121,7 @@ def test_a_report_that_is_being_made(tmp_path: Path, format: str, number: signal
     assert (tmp_path / "told").read_text() == "of another run\n"
 
 
-@pytest.mark.parametrize("place", ["_like", "settle"])
+@pytest.mark.parametrize("place", ["_like", "sync_folder"])
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: signal.Signals) -> None:
     (tmp_path / "m.py").write_text(MISUSE)
@@ -130,7 +130,7 @@ def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: sign
     with begun(tmp_path, str(int(number)), f"streamlint.support.writing.{place}", *words, script=DRIVER) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
-    assert len(json.loads((tmp_path / "told").read_text())) == (place == "settle")
+    assert len(json.loads((tmp_path / "told").read_text())) == (place == "sync_folder")
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)

@@ -28,7 +28,6 @@ PACKAGE = Path(streamlint.__file__).parent
 ELSEWHERE = {"models", "verify", "litmus", "trace", "record", "cuda_model", "cli.py", "commands", "config", "report", "runner", "server"}
 # Lists that are left, by file and name (of the constant, else of the function), and why.
 LANGUAGE = "the language and its standard types, which the front end has to know: no library that another could stand for"
-PLACES = "each method with the place of what it puts into a container, or whether it takes a key: a trait holds no places"
 BEFORE = "read in the text of a file before there are rows: the file is chosen, split or built by it"
 FIX = "fixes know places and text alone (NARROW in tests/test_house.py)"
 WORDS = "how a finding or a summary calls the libraries"
@@ -43,7 +42,6 @@ EXCEPTIONS = {
     "checks/sl004_cuda_call_in_host_callback.py:CudaCallInHostCallback._what": WORDS,
     "facts/bindings.py:_TYPES": SAME,
     "transfer/origins.py:Origins._is_inside": "two types that have rows, for what is known by the name of a method alone",
-    **dict.fromkeys(("facts/containers.py:MUTATORS", "facts/brace_lists.py:PUT", "facts/language.py:Language._container_method"), PLACES),
     **dict.fromkeys(("facts/cpp_templates.py:_FUNDAMENTAL", "ir/cpp.py:PLAIN", "transfer/work.py:_NUMBERS"), LANGUAGE),
     **dict.fromkeys(("transfer/cpp_sizes.py:WIDTHS", "transfer/cpp_sizes.py:WHOLE"), LANGUAGE),
     **dict.fromkeys(("facts/declared.py:_SCALARS", "facts/declared.py:_ITERABLES", "facts/declared.py:_MAPPINGS"), LANGUAGE),
@@ -51,8 +49,6 @@ EXCEPTIONS = {
     **dict.fromkeys(
         ("facts/language.py:_NAMES", "facts/language_members.py:_OF_QUEUES", "facts/functions.py:Function.is_property"), LANGUAGE
     ),
-    **dict.fromkeys(("facts/language.py:GOING_ROUND", "facts/passing.py:COPYING", "ordering/getters.py:_CACHING"), LANGUAGE),
-    **dict.fromkeys(("ordering/library_flow.py:ENTERING", "ordering/library_flow.py:SAME"), LANGUAGE),
     **dict.fromkeys(("facts/selectors.py:HOST_WORDS", "transfer/sizes.py:_CPP_TYPES", "support/notebooks/magics.py:PYTHON_CELLS"), OWN),
     "waits/sinks.py:_STEERING": "words in names that users choose, which silence alone",
     **dict.fromkeys(("fix/launches.py:STREAM_LAST", "fix/launches.py:POLICIES", "fix/launches.py:NULLS", "fix/pinned_cpp.py:_edits"), FIX),

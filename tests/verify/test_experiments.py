@@ -55,7 +55,7 @@ class FakeLab(Lab):
         self.streams[number] = Stream(number)
         return self.streams[number]
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         for stream in self.streams.values():
             stream.work.join()
 

@@ -124,7 +124,7 @@ class _Reader:
             wait = handler(index, call) if handler else None
             if wait is not None:
                 found[index] = wait
-        self._settle()
+        self._set_bases()
 
     def _take(self, index: int, call: int) -> None:
         work = self.timeline.works[index]
@@ -211,7 +211,7 @@ class _Reader:
             wait.base = self._usual_launch
         return wait
 
-    def _settle(self) -> None:
+    def _set_bases(self) -> None:
         """Say what calls take without their wait, and bound the tails of those that did not wait."""
         calls, found = self.timeline.calls, self.waits.of_calls
         short: dict[str, list[int]] = defaultdict(list)

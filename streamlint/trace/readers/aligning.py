@@ -136,7 +136,7 @@ class Alignment:
         self.doubts = bool(doubtful)
         self._ways = Ways(body, self._sure)
 
-    def settle(self) -> None:
+    def confirm_places(self) -> None:
         """Take the places that events were put on so far, and on no other, for ones that make an event whenever they are reached.
 
         Truth tests and operators are written of tensors and of numbers alike: which are of tensors shows in the trace.

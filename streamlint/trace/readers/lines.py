@@ -131,7 +131,7 @@ def _lines(nesting: Nesting, users: Users) -> dict[int, list[Lines]]:
         alignment = Alignment(body, (nesting.signs.all[sign] for sign in sorted(seen)))
         done = _aligned(nesting, alignment, numbers, (first + _EDGE, last - _EDGE))
         if alignment.doubts:
-            alignment.settle()
+            alignment.confirm_places()
             done = _aligned(nesting, alignment, numbers, (first + _EDGE, last - _EDGE))
         found |= done
     return found

@@ -162,10 +162,10 @@ class _Sweep:
         return self.latest  # one object for all calls of a place
 
     def _begin(self, user: Invocation, sign: tuple[str, str], end: int) -> None:
-        self._settle(user)
+        self._end_pending(user)
         user.pending, user.open_until = sign, end
 
-    def _settle(self, user: Invocation) -> None:
+    def _end_pending(self, user: Invocation) -> None:
         if user.pending is not None:
             kind, name = user.pending
             inner = () if kind == MODULE else tuple(dict.fromkeys(user.inner))
@@ -174,6 +174,6 @@ class _Sweep:
             user.inner.clear()
 
     def _close(self, user: Invocation) -> None:
-        self._settle(user)
+        self._end_pending(user)
         if not user.needed:
             user.signs = array("i")

@@ -25,7 +25,7 @@ _LAPSE_S = 0.2  # device time before the callback's turn: the host is in its wai
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     rows = floats(lab, _COUNT)
     rows *= 2  # the kernel is loaded
-    lab.settle()
+    lab.synchronize()
 
     def flush() -> None:
         with lab.gate(snippet.stream.ptr, lapses_s=_LAPSE_S):
@@ -37,7 +37,7 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
     torch.save(torch.ones(_COUNT, device="cuda"), io.BytesIO())
-    lab.settle()
+    lab.synchronize()
 
     def checkpoint() -> None:
         with lab.gate(handle_of(snippet.side), lapses_s=_LAPSE_S):

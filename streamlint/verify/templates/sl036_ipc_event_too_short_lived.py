@@ -26,7 +26,7 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
     values = lab.keep(torch.zeros(COUNT, device="cuda"))
     reader = lab.keep(Reader(lab, snippet))
-    lab.settle()
+    lab.synchronize()
     reader.inbox.put(values)
     reset = refilled(values.fill_, COUNT, more=COUNT)
     return Trial(lambda: snippet.hand_over(values, reader.inbox, reader.outbox), gate=handle_of(snippet.side), reset=reset)

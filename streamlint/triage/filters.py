@@ -7,18 +7,25 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from streamlint import TYPE_CHECKING
 from streamlint.checks.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.config.selection import expand, names_unreadable
 from streamlint.discovery.files import Found, matches
 from streamlint.findings import LEVELS, Category, Finding, Problem, Report, Span
 from streamlint.findings.confidence import level
 from streamlint.frontends import NOT_READ
+from streamlint.support.lazy import lazy
 from streamlint.support.paths import shown
 from streamlint.support.records import replace
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 
+if TYPE_CHECKING:
+    from streamlint.triage import baseline, suppress
+else:
+    baseline, suppress = lazy("streamlint.triage", "baseline", "suppress")
 
-def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
+
+def apply_filters(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
     """Leave those findings in a report that count for these files; ``commented`` are those with comments of ours.
 
     A file that was read only because another imports it is not reported on.
@@ -76,8 +83,6 @@ def _kept(report: Report, findings: list[Finding], files: Mapping[str, Found], c
 
 
 def _after_comments(report: Report, file: Found, findings: list[Finding], ran: frozenset[str]) -> list[Finding]:
-    from streamlint.triage import suppress  # start-up: a run without comments of ours
-
     text, strict = report.texts[file.path], file.settings.require_reasons
     outcome = suppress.suppress(file.path, text, file.language, findings, require_reasons=strict)
     report.problems += outcome.problems
@@ -89,8 +94,6 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
     paths = {found.settings.baseline for found in files.values()}
     if not any(paths):
         return
-    from streamlint.triage import baseline  # start-up: a run without one
-
     known = {path: baseline.load(path) for path in paths if path is not None}
     fresh: list[Finding] = []
     for finding in report.findings:
