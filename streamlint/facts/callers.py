@@ -17,7 +17,7 @@ from streamlint.facts.calls import Calls
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Container, ModuleObject, Object
+from streamlint.facts.objects import ClassObject, Container, ModuleObject, Object, Rest
 from streamlint.facts.program import Program, Unit
 from streamlint.facts.steps import Following, Steps
 from streamlint.facts.stores import Store
@@ -274,9 +274,9 @@ class Callers(Calls):
             for caller, one in self.construction_places(definition):
                 self.solver.demand(self.register(self.base(caller), one[2]))
 
-    def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
-        function, register = value.frame.function, value.instruction[2]
-        depth = 1 if self.is_lacked(value) else 0
+    def container_uses(self, value: Container | Rest) -> list[tuple[Function, Instruction]]:
+        function, register = value.frame.function, self._register_of(value)
+        depth = 1 if isinstance(value, Container) and self.is_lacked(value) else 0
         key = (function, register, depth)
         found = self._changes.get(key)
         if found is None:
@@ -287,6 +287,12 @@ class Callers(Calls):
             for caller, one in tracker.calls:  # it is passed: the functions that are given it may change it
                 self.solver.demand(self.register(self.base(caller), one[2]))
         return found
+
+    def _register_of(self, value: Container | Rest) -> int:
+        """The register that holds a container where it is made, or the rest of the arguments where a function begins."""
+        if isinstance(value, Container):
+            return value.instruction[2]
+        return next(one[2] for one in value.frame.function.by_opcode[op.PARAM] if one[3] == value.index)
 
     def is_private(self, function: Function) -> bool:
         """Whether only the program itself can call a function: it is nested, or its name says so by Python's convention."""

@@ -111,6 +111,10 @@ class Containers(Declared):
 
         self._when_put(value, put)
 
+    def given_by_calls(self, value: Rest, keyed: Keyed) -> None:
+        super().given_by_calls(value, keyed)
+        self._when_put(value, lambda name, source, spreads: None if spreads else self.give(keyed, name, source))
+
     def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
         for frame in map(self.base, self.methods_of(receiver)):
             for use in frame.function.by_opcode[op.SET_ITEM]:
@@ -139,7 +143,7 @@ class Containers(Declared):
         if held is value:
             action()
 
-    def _when_put(self, value: Container, action: Callable[[Name, Node, bool], None]) -> None:
+    def _when_put(self, value: Container | Rest, action: Callable[[Name, Node, bool], None]) -> None:
         """Run an action for what is put into a container, wherever it goes: the key, the node, and whether its elements are."""
         for function, use in self.container_uses(value):
             frame = value.frame if function is value.frame.function else self.base(function)
@@ -149,16 +153,20 @@ class Containers(Declared):
                     partial(self._if_same, value, partial(action, name, self.register(frame, register), spreads)),
                 )
 
-    def _if_same(self, value: Container, action: Callable[[], None], held: Object) -> None:
-        if isinstance(held, Container) and held.instruction is value.instruction and held.kind == value.kind:
+    def _if_same(self, value: Container | Rest, action: Callable[[], None], held: Object) -> None:
+        if isinstance(value, Rest):
+            is_same = isinstance(held, (Rest, Varargs)) and (held is value or isinstance(held, Varargs))
+        else:
+            is_same = isinstance(held, Container) and held.instruction is value.instruction and held.kind == value.kind
+        if is_same:
             action()
 
     def is_lacked(self, value: Container) -> bool:
         """Whether a container is what the factory of another one gives, by whose instruction it is known."""
         raise NotImplementedError
 
-    def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
-        """The instructions that may change a container."""
+    def container_uses(self, value: Container | Rest) -> list[tuple[Function, Instruction]]:
+        """The instructions that may change a container, or what holds the rest of a function's arguments."""
         raise NotImplementedError
 
 

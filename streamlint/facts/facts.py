@@ -128,6 +128,14 @@ class Facts(Bindings):
         self.solver.solve()
         return node
 
+    def held_under(self, function: Function, register: int, key: str) -> Node:
+        """What the mapping in a register may hold under a key, over all calls of its function."""
+        node = Node(None)
+        self.ask(self.keyed_of_node(self.solver.demand(self.register(self.base(function), register))), key, node)
+        self.solver.demand(node)
+        self.solver.solve()
+        return node
+
     def held_by(self, value: Instance, name: str) -> Node:
         """What an attribute of the objects of a class may hold."""
         node = self.solver.demand(self.attribute(value, name))

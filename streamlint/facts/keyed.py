@@ -120,7 +120,7 @@ class KeyedFlow(Joins):
             if isinstance(value, Varargs):
                 self._given_by_call(value, found)
             elif isinstance(value, Rest):
-                self._given_by_calls(value, found)
+                self.given_by_calls(value, found)
             elif isinstance(value, Container):
                 self.given_by_dict(value, found)
             elif isinstance(value, External) and isinstance(value.receiver, Instance):
@@ -173,7 +173,8 @@ class KeyedFlow(Joins):
         for node in arguments.double:
             self.link(self.keyed_of_node(node), keyed, without)
 
-    def _given_by_calls(self, value: Rest, keyed: Keyed) -> None:
+    def given_by_calls(self, value: Rest, keyed: Keyed) -> None:
+        """The arguments by name of each call of a function, and what it puts beside them."""
         self.solver.when(self.rest_held(value), lambda one: self._given_by_call(one, keyed) if isinstance(one, Varargs) else None)
 
     def arguments(self, frame: Frame, instruction: Instruction) -> Arguments:

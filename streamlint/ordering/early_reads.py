@@ -230,7 +230,7 @@ class EarlyReads(Updating):
         return self._devices_asked.is_made_on(function, action.target, partial(self._is_device_of, state))
 
     def _is_device_of(self, state: State, register: int) -> bool:
-        """Whether a register names the device on which the memory is: ``held.device``, or ``held`` itself where something is made like it."""
+        """Whether a register names the device of the memory: ``held.device``, or ``held`` where something is made like it."""
         function = state.frame.function
         made = function.definitions[register] if register >= 0 else None
         if made is not None and made[0] == op.ATTR and function.text(made[4]) in self.facts.models.attributes_with("device"):

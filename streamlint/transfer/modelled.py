@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import behind
+from streamlint.facts.instructions import DICT, behind
 from streamlint.facts.objects import (
     Address,
     Constant,
@@ -140,10 +140,9 @@ class ModelledCall:
         selectors = held if isinstance(held, tuple) else (held,)
         for selector in selectors:
             assert isinstance(selector, Selector)
-            register = self.given(selector)
+            register, known = self._flag(selector)
             if register is None:
                 continue
-            known = self._truths(register)
             if selector.negated:
                 known = {not truth for truth in known}
             if len(known) == 1:
@@ -154,9 +153,20 @@ class ModelledCall:
         assert isinstance(last, Selector)
         return op.NONE, (last.default == "true") != last.negated
 
-    def _truths(self, register: int) -> set[bool]:
-        """What a flag is known to be; a stream in its place is true."""
-        values = list(self.values(register))
+    def _flag(self, selector: Selector) -> tuple[int | None, set[bool]]:
+        """The register of a flag, and what it is known to be; NONE for one in a mapping that is spread, None where it was left out."""
+        register = self.given(selector)
+        if register is not None:
+            return register, self._truths(self.values(register))
+        is_call = selector.keyword is not None and self.instruction[0] in (op.CALL, op.INVOKE)
+        for spread in [each for kind, each in self.called.given if kind == DICT] if is_call else []:
+            if known := self._truths(self.facts.held_under(self.function, spread, selector.keyword or "").values):
+                return op.NONE, known
+        return None, set()
+
+    def _truths(self, held: Iterable[Object]) -> set[bool]:
+        """What a flag that may have some values is known to be; a stream in its place is true."""
+        values = list(held)
         known = {bool(value.value) for value in values if isinstance(value, Constant)}
         if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
             known.add(True)
