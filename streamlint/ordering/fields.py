@@ -38,7 +38,10 @@ class Fields:
             if function.text(each[3]) == field and self.places.of(function, each[2]) == base
         ]
         stored += self._set_by_methods(function, base, field) or self._chained(function, register, field)
-        made = _made_at(function, register)
+        whole = _whole(function, register)
+        made = _made_at(function, register if whole is None else whole[3])
+        if whole is not None and made is not None:
+            return stored or self._set_inside(function, made, whole, field), made
         source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
         if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
             stored = self._given_back(function, source, field)
@@ -48,12 +51,27 @@ class Fields:
 
     def is_default_made(self, function: Function, register: int, made: Instruction) -> bool:
         """Whether an object is made of nothing, and no call gets it but the launches that it is for."""
-        if made[0] != op.DECLARE and (made[0] != op.CONSTRUCT or len(made) > 5):
+        is_whole = _whole(function, register) is None
+        if made[0] != op.DECLARE and (made[0] != op.CONSTRUCT or (is_whole and len(made) > 5)):
             return False
         root = self.places.of(function, register).root
         calls = (one for opcode in (op.CALL, op.INVOKE, op.CONSTRUCT) for one in function.by_opcode[opcode] if one is not made)
         others = (one for one in calls if not any(call.row.effect == "launch" for call in self.transfer.modelled(function, one)))
         return not any(self.places.of(function, each).root == root for one in others for each in op.reads(one) if each >= 0)
+
+    def _set_inside(self, function: Function, made: Instruction, whole: Instruction, field: str) -> list[int]:
+        """The arguments that an object's constructor, and methods that are called on it, put into a field of one of its members; NONE for
+        what they put there otherwise."""
+        place, found = Place(("parameter", 0), (function.text(whole[4]),)), list[int]()
+        base = self.places.of(function, whole[3])
+        calls = [made, *(one for one in function.by_opcode[op.INVOKE] if self.places.of(function, one[3]) == base)]
+        for call, callee in ((call, edge.callee) for call in calls for edge in self.transfer.edges(function, call)):
+            for one in callee.by_opcode[op.SET_ATTR]:
+                if callee.text(one[3]) == field and self.places.of(callee, one[2]) == place:
+                    value = callee.definitions[behind_copies(callee, one[4])]
+                    given = given_to(function, call, callee, value[3]) if value is not None and value[0] == op.PARAM else None
+                    found.append(op.NONE if given is None else given)
+        return found
 
     def _set_by_methods(self, function: Function, base: Place, field: str) -> list[int]:
         """The arguments that methods of the object put into a member of it (``config.on(stream)``)."""
@@ -112,6 +130,12 @@ class Fields:
                 if given is not None and given >= 0:
                     found.append(given)
         return found
+
+
+def _whole(function: Function, register: int) -> Instruction | None:
+    """C++: what takes a member of an object, if a register holds one, or its address."""
+    one = function.definitions[register] if register >= 0 and function.is_cpp else None
+    return one if one is not None and one[0] in (op.ADDRESS_ATTR, op.ATTR) else None
 
 
 def _made_at(function: Function, register: int) -> Instruction | None:
