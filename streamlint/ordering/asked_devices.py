@@ -38,6 +38,8 @@ class AskedDevices:
 
     def _devices(self, function: Function, register: int) -> Iterator[int]:
         """The devices that calls are told to make memory on."""
-        made = function.definitions[register] if register >= 0 else None
-        for call in self.transfer.modelled(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
+        definition = function.definitions[register] if register >= 0 else None
+        for call in (
+            self.transfer.modelled(function, definition) if definition is not None and definition[0] in (op.CALL, op.INVOKE) else ()
+        ):
             yield from call.all("device") if call.row.effect == "factory" else ()

@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
-from streamlint.ordering.set_flags import asked_for_none
+from streamlint.ordering.set_flags import compared_with_none
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Context
@@ -115,7 +115,7 @@ class Conditions:
             return is_there
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
-        if (is_none := self._none_asked(frame, one)) is not None:
+        if (is_none := self._none_compared(frame, one)) is not None:
             return is_none
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
@@ -173,13 +173,13 @@ class Conditions:
         values = self.constants.values(function, register, context)
         return repr(values) if values is not None else self.constants.is_none(function, register, context)
 
-    def _none_asked(self, frame: Frame, one: Instruction) -> bool | None:
+    def _none_compared(self, frame: Frame, one: Instruction) -> bool | None:
         """Whether a comparison of a parameter with None holds, as the call on the path gives the parameter."""
-        asked = asked_for_none(frame.function, one[2]) if one[0] == op.COMPARE else None
-        if asked is None or (frame.function.is_cpp and not _compares_parameter(frame.function, one)):
+        compared = compared_with_none(frame.function, one[2]) if one[0] == op.COMPARE else None
+        if compared is None or (frame.function.is_cpp and not _compares_parameter(frame.function, one)):
             return None
-        is_none = self.constants.is_none(frame.function, asked[0], context_of(frame))
-        return is_none if is_none is None else is_none == asked[1]
+        is_none = self.constants.is_none(frame.function, compared[0], context_of(frame))
+        return is_none if is_none is None else is_none == compared[1]
 
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""

@@ -237,8 +237,8 @@ class Decided:
         if site is None or not given:
             return None
         edges = self.transfer.edges(site.function, site.instruction)
-        beside = {edge.callee for edge in edges if edge.callee.code.specialised and edge.callee.name == function.name}
-        return False if beside and function not in self.templates.chosen([function, *beside], given) else None
+        others = {edge.callee for edge in edges if edge.callee.code.specialised and edge.callee.name == function.name}
+        return False if others and function not in self.templates.chosen([function, *others], given) else None
 
 
 def stores_of(function: Function, cell: int) -> list[tuple[Function, Instruction]]:

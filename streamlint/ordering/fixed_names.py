@@ -27,18 +27,18 @@ class FixedNames:
         self.transfer = transfer
         self.facts = transfer.facts
         self._fixed: dict[tuple[Unit, str], bool] = {}
-        self._asked: dict[tuple[Function, int], tuple[Frame, Key] | None] = {}
+        self._tested: dict[tuple[Function, int], tuple[Frame, Key] | None] = {}
 
-    def asked(self, function: Function, register: int) -> tuple[Frame, Key] | None:
+    def tested(self, function: Function, register: int) -> tuple[Frame, Key] | None:
         """What a condition asks of such names, if other functions ask about them as well; None of any other condition."""
         place = function, register
-        if place not in self._asked:
-            self._asked[place] = None if function.is_cpp or register < 0 else self._find(function, function.definitions[register])
-        return self._asked[place]
+        if place not in self._tested:
+            self._tested[place] = None if function.is_cpp or register < 0 else self._find(function, function.definitions[register])
+        return self._tested[place]
 
     def said(self, function: Function, block: int) -> Decided:
         """What holds of such names wherever a block runs."""
-        found = ((self.asked(function, condition), holds) for condition, holds in conditions(function, block))
+        found = ((self.tested(function, condition), holds) for condition, holds in conditions(function, block))
         return frozenset((*asked, holds) for asked, holds in found if asked is not None)
 
     def kept(self, decided: Iterable[tuple[Frame, Key, bool]]) -> Decided:
@@ -49,7 +49,7 @@ class FixedNames:
         if one is None:
             return None
         if one[0] == op.COMPARE:
-            left, key = self.asked(function, one[4]), alike(function, one[2])
+            left, key = self.tested(function, one[4]), alike(function, one[2])
             right = function.definitions[one[5]] if one[5] >= 0 else None
             is_constant = right is not None and right[0] == op.CONST
             return (left[0], (*key[:2], left[1], *key[3:])) if left is not None and is_constant else None

@@ -132,5 +132,5 @@ def _member(key: Key) -> str | None:
 def _made(call: Site) -> Site:
     """The call that has made the generator which an instruction enters or leaves as a context manager; or that instruction."""
     function, one = call.function, call.instruction
-    made = function.definitions[one[3]] if one[0] in (op.ENTER, op.EXIT) and one[3] >= 0 else None
-    return Site(function, made) if made is not None else call
+    definition = function.definitions[one[3]] if one[0] in (op.ENTER, op.EXIT) and one[3] >= 0 else None
+    return Site(function, definition) if definition is not None else call

@@ -83,8 +83,8 @@ class KeptMembers:
         """The attributes that hold lists, of the object of a class of the program that a call makes."""
         key = (function, one)
         if key not in self._lists:
-            made = [value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
-            lines = [each for kind in made[:1] for each in self.transfer.facts.hierarchy.order(kind)] if len(made) == 1 else []
+            classes = [value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
+            lines = [each for kind in classes[:1] for each in self.transfer.facts.hierarchy.order(kind)] if len(classes) == 1 else []
             stores = [(name, store) for each in lines for name, found in each.own_stores.items() for store in found]
             self._lists[key] = list(dict.fromkeys(name for name, store in stores if self._is_list(store.function, store.value)))
         return self._lists[key]
@@ -113,10 +113,10 @@ class KeptMembers:
         if owner is None or len(list(islice(facts.given_to_member(owner, name), 2))) != 1:
             return None
         base = self.places.of(caller.function, call[3])
-        made = caller.function.definitions[int(str(base.root[1]))] if base.root[0] == "register" and not base.path else None
-        if made is None or made[0] not in _MAKING:
+        definition = caller.function.definitions[int(str(base.root[1]))] if base.root[0] == "register" and not base.path else None
+        if definition is None or definition[0] not in _MAKING:
             return None
-        found = [given for target, given in self._registers(caller.function, made) if target == Place(("parameter", 0), (name,))]
+        found = [given for target, given in self._registers(caller.function, definition) if target == Place(("parameter", 0), (name,))]
         return (caller, found[0]) if len(found) == 1 else None
 
     def stored(self, function: Function, register: int) -> int | None:
@@ -149,8 +149,8 @@ class KeptMembers:
             if caller is None or call is None or call[0] != op.INVOKE:
                 return False
             frame, place = caller, self.places.of(caller.function, call[3])
-        made = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-        return made is not None and made[0] in (*_MAKING, op.DECLARE)
+        definition = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        return definition is not None and definition[0] in (*_MAKING, op.DECLARE)
 
     def taken(self, method: Function, member: str) -> Iterator[int]:
         """The numbers of the parameters that a method puts into a member of its object."""

@@ -148,14 +148,14 @@ class KernelReads:
         found = self._made.get((body, index))
         if found is not None:
             return found
-        made: set[int] = {one[2] for one in body.by_opcode[op.PARAM] if one[3] == index}
+        derived: set[int] = {one[2] for one in body.by_opcode[op.PARAM] if one[3] == index}
         cells: set[int] = set()
         count = -1
-        while count != len(made) + len(cells):
-            count = len(made) + len(cells)
-            cells.update(one[2] for one in body.by_opcode[op.STORE] if one[3] in made)
-            made.update(one[2] for one in body.code.instructions() if self._is_made_of(body, one, made, cells))
-        found = self._made[body, index] = frozenset(made)
+        while count != len(derived) + len(cells):
+            count = len(derived) + len(cells)
+            cells.update(one[2] for one in body.by_opcode[op.STORE] if one[3] in derived)
+            derived.update(one[2] for one in body.code.instructions() if self._is_made_of(body, one, derived, cells))
+        found = self._made[body, index] = frozenset(derived)
         return found
 
     def _is_made_of(self, body: Function, one: Instruction, made: set[int], cells: set[int]) -> bool:

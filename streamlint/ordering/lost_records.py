@@ -98,8 +98,8 @@ class LostRecords(EventWalk):
 
     def _loop_above(self, function: Function, event: int, stream: Stream, depth: int) -> tuple[Function | None, Loop | None]:
         """The same around a call that gives both as arguments."""
-        made = [function.definitions[register] for register in (event, stream.register)]
-        params = [one for one in made if one is not None and one[0] == op.PARAM]
+        definitions = [function.definitions[register] for register in (event, stream.register)]
+        params = [one for one in definitions if one is not None and one[0] == op.PARAM]
         for caller, call in self.callers(function) if len(params) == 2 else ():
             if call[0] in (op.CALL, op.INVOKE):
                 event_given, stream_given = (operand_of(caller, call, function, one[3]) for one in params)

@@ -64,10 +64,10 @@ class OnDevice:
 
     def _is_of_arrays(self, function: Function, work: Worked) -> bool:
         """Whether an operator is given what a library with arrays has computed."""
-        made = ((each, function.definitions[each]) for each in work.reads if each >= 0)
+        definition = ((each, function.definitions[each]) for each in work.reads if each >= 0)
         return any(
             before.made == each and before.library in self.arrays
-            for each, one in made
+            for each, one in definition
             for before in (self.transfer.works(function, one) if one is not None else ())
         )
 
@@ -103,10 +103,10 @@ class OnDevice:
     def _elements(self, function: Function, one: Instruction) -> list[int]:
         """Python: all elements of the list that a function makes by itself, of which an instruction takes one."""
         source = taken_from(function, one) if one[0] in (op.NEXT, op.ITEM, op.UNPACK) and not function.is_cpp else None
-        made = function.definitions[source] if source is not None and source >= 0 else None
-        if made is None or made[0] != op.BUILD or function.text(made[3]) not in ("list", "tuple", "set"):
+        definition = function.definitions[source] if source is not None and source >= 0 else None
+        if definition is None or definition[0] != op.BUILD or function.text(definition[3]) not in ("list", "tuple", "set"):
             return []
-        return [*made[4:], *(use[-1] for use in function.uses[made[2]] if use[0] == op.APPEND and use[2] == made[2])]
+        return [*definition[4:], *(use[-1] for use in function.uses[definition[2]] if use[0] == op.APPEND and use[2] == definition[2])]
 
     def _is_given_there(self, function: Function, index: int, depth: int) -> bool:
         """Python: whether all calls in view give memory of a device for a parameter."""

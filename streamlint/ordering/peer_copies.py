@@ -89,8 +89,8 @@ class PeerCopies:
             given = [(caller, call, operand_of(caller, call, function, int(str(place.root[1])))) for caller, call in calls]
             found = {self._device(caller, call, -1 if each is None else each, height - 1) for caller, call, each in given}
             return found.pop() if len(found) == 1 else None
-        made = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
-        devices = {self._set_before(function, one) for one in made}
+        allocations = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
+        devices = {self._set_before(function, one) for one in allocations}
         return devices.pop() if len(devices) == 1 else None
 
     def _allocates(self, function: Function, one: Instruction, place: Place) -> bool:
@@ -177,8 +177,8 @@ class PeerCopies:
 def _main(unit: Unit) -> Site | None:
     """Where a file defines ``main``."""
     for one in unit.body.by_opcode[op.FUNCTION] if unit.is_cpp else ():
-        made = unit.function(one[3])
-        if made.code.name == "main" and not made.code.class_name:
+        inner = unit.function(one[3])
+        if inner.code.name == "main" and not inner.code.class_name:
             return Site(unit.body, one)
     return None
 

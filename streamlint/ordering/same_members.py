@@ -26,7 +26,7 @@ class SameMembers:
         self.kept = transfer.one_of(KeptMembers, transfer, places)
         self._groups: dict[ClassInfo, list[frozenset[Place]]] = {}
 
-    def beside(self, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
+    def aliases(self, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
         """The other names that a method has for memory of its object."""
         owner = function.owner if function.method is function and function.has_receiver and not function.is_cpp else None
         for held in tracked if owner is not None else ():

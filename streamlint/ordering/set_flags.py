@@ -37,9 +37,9 @@ class SetFlags(Flow):
         for target, register in self.places.assigned(function, one):
             if ANY in target.path:
                 continue
-            made = function.definitions[register] if register >= 0 else None
-            if made is not None and made[0] == op.CONST:
-                if function.unit.ir.constants[made[3]] is True:
+            definition = function.definitions[register] if register >= 0 else None
+            if definition is not None and definition[0] == op.CONST:
+                if function.unit.ir.constants[definition[3]] is True:
                     yield Tracked(SET, target)
             elif not function.is_cpp and _kept_in(function, one) in self._asked(function.unit):
                 values = self.facts.values(function, register).values
@@ -69,7 +69,7 @@ def _attribute(function: Function, one: Instruction | None) -> str:
     return function.text(one[4]) if one is not None and one[0] == op.ATTR else ""
 
 
-def asked_for_none(function: Function, register: int) -> tuple[int, bool] | None:
+def compared_with_none(function: Function, register: int) -> tuple[int, bool] | None:
     """The register that a comparison with None asks for, and whether it is true where that is None; None of what is no such comparison."""
     one = function.definitions[register] if register >= 0 else None
     name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""

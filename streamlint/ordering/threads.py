@@ -154,8 +154,8 @@ class Threads:
         """The rows of a method of what the program facts know as a container: a queue's, by what made it."""
         facts, name = self.transfer.facts, last_name(function, one)
         held = self.transfer.values(function, one[3]) if one[0] == op.INVOKE and not function.is_cpp else ()
-        made = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
-        kinds = {str(row.get("type", "")) for home, at in made if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
+        creations = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
+        kinds = {str(row.get("type", "")) for home, at in creations if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
         return [row for kind in kinds if (row := facts.models.method(kind, name)) is not None]
 
     def _leads_to_end(self, function: Function, one: Instruction) -> bool:

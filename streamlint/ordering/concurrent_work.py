@@ -39,7 +39,7 @@ class Event(NamedTuple):
     via: tuple[Site, ...] = ()  # the calls from the instruction to there
 
 
-class Beside:
+class ConcurrentWork:
     """What else is in flight."""
 
     def __init__(self, transfer: Transfer, launches: Launches, choices: Choices, deepest: int = DEEPEST) -> None:
@@ -225,11 +225,11 @@ class Beside:
         for caller, call in self.transfer.callers(function):
             if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
                 return True
-            if self._is_called_beside(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
+            if self._runs_meanwhile(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
                 return True
         return False
 
-    def _is_called_beside(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
+    def _runs_meanwhile(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
         """Whether a method is called on another object, which has a stream of its own, before the host waits for that of the first."""
         is_own = all(made.site is not None and made.site.function.owner is function.owner is not None for made in choice.made)
         calls = [one for each, one in self.transfer.callers(function) if each is caller and one[0] == op.INVOKE] if is_own else []
@@ -260,8 +260,8 @@ class Beside:
         in a loop: the constructor of objects, or what makes them."""
         if self.is_repeated(site.function, site.instruction):
             return True
-        made = self.transfer.callers(site.function) if site.function is not function else ()
-        return any(self.is_repeated(caller, call) for caller, call in made)
+        callers = self.transfer.callers(site.function) if site.function is not function else ()
+        return any(self.is_repeated(caller, call) for caller, call in callers)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
         graph, homes = function.control, function.homes
