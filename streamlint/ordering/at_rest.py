@@ -14,6 +14,7 @@ from streamlint.ordering.choice import given_to
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.concurrent_work import ConcurrentWork, Event, waits_for
 from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -25,7 +26,6 @@ class AtRest:
         self.transfer = transfer
         self.concurrent = concurrent
         self.conditions = transfer.one_of(Conditions, transfer)
-        self._known: dict[Function, tuple[frozenset[Instruction], frozenset[Instruction]]] = {}
 
     def is_alone(self, function: Function, one: Instruction) -> bool:
         """Whether other streams have had work before, which is over, and get none again before the host has waited for this."""
@@ -101,17 +101,15 @@ class AtRest:
                 return (end[3] if holds != turned else end[4],)
         return tuple(function.control.successors[block])
 
+    @memoized
     def _sorted(self, function: Function) -> tuple[frozenset[Instruction], frozenset[Instruction]]:
         """The instructions at which the host waits for the null stream, and those that give other streams work or choose a device."""
-        known = self._known.get(function)
-        if known is None:
-            events = self.concurrent.events(function)
-            names = self.transfer.names(frozenset({"setting"}))
-            chosen = (one for opcode in CALLING for one in function.by_opcode[opcode] if last_name(function, one) in names)
-            devices = (one for one in chosen for call in self.transfer.modelled(function, one) if call.row.get("what") == "device")
-            others = frozenset((*(event.instruction for event in events if is_on_stream(event)), *devices))
-            known = self._known[function] = frozenset(event.instruction for event in events if _waits(event)) - others, others
-        return known
+        events = self.concurrent.events(function)
+        names = self.transfer.names(frozenset({"setting"}))
+        chosen = (one for opcode in CALLING for one in function.by_opcode[opcode] if last_name(function, one) in names)
+        devices = (one for one in chosen for call in self.transfer.modelled(function, one) if call.row.get("what") == "device")
+        others = frozenset((*(event.instruction for event in events if is_on_stream(event)), *devices))
+        return frozenset(event.instruction for event in events if _waits(event)) - others, others
 
 
 def is_on_stream(event: Event) -> bool:

@@ -11,6 +11,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places, is_object
 from streamlint.ordering.streams import Currents
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -30,7 +31,6 @@ class BoundHandles(Handles):
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         super().__init__(transfer, places)
-        self._elsewhere: dict[tuple[Function, int], Bound | None] = {}
 
     def before(self, function: Function, one: Instruction, handle: int) -> int | None:
         """The register of the stream that a handle was given last, on the way to an instruction in its function."""
@@ -44,12 +44,10 @@ class BoundHandles(Handles):
                 return calls[each].one("stream")
         return None
 
+    @memoized
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""
-        key = (function, handle)
-        if key not in self._elsewhere:
-            self._elsewhere[key] = self._find_elsewhere(function, handle)
-        return self._elsewhere[key]
+        return self._find_elsewhere(function, handle)
 
     def _find_elsewhere(self, function: Function, handle: int) -> Bound | None:
         found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]

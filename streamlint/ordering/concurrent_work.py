@@ -15,6 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.choice import Choice, default_is_null, given_to
 from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
@@ -47,18 +48,13 @@ class ConcurrentWork:
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
-        self._events: dict[Function, list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
-        self._parts: dict[Function, tuple[list[Event], list[tuple[Event, Choice]]]] = {}
-        self._still: dict[Function, list[tuple[Event, Choice]]] = {}
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
+    @memoized
     def events(self, function: Function) -> list[Event]:
         """The work and the waits of a function, with those of the functions that it calls, at most ``deepest`` calls deep."""
-        found = self._events.get(function)
-        if found is None:
-            found = self._events[function] = list(self._all(function))
-        return found
+        return list(self._all(function))
 
     def _all(self, function: Function) -> Iterator[Event]:
         own = self.own(function)
@@ -296,12 +292,10 @@ class ConcurrentWork:
         """The work on other streams than the null stream."""
         return self._sorted(function)[1]
 
+    @memoized
     def _left(self, function: Function) -> list[tuple[Event, Choice]]:
         """The work on other streams that may still run when the call is over that leads to it: none that the host has waited for within."""
-        known = self._still.get(function)
-        if known is None:
-            known = self._still[function] = [each for each in self._others(function) if not self._is_over_within(function, *each)]
-        return known
+        return [each for each in self._others(function) if not self._is_over_within(function, *each)]
 
     def _is_over_within(self, function: Function, event: Event, choice: Choice) -> bool:
         """Whether one of the functions that a call enters on the way to work waits for it, on all ways on to its end."""
@@ -319,14 +313,12 @@ class ConcurrentWork:
             for end in inner.by_opcode[op.RETURN]
         )
 
+    @memoized
     def _sorted(self, function: Function) -> tuple[list[Event], list[tuple[Event, Choice]]]:
-        known = self._parts.get(function)
-        if known is None:
-            events = self.events(function)
-            others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
-            waits = [event for event in events if event.work is None]
-            known = self._parts[function] = waits, [(event, choice) for event, choice in others if choice.kind != NULL]
-        return known
+        events = self.events(function)
+        others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
+        waits = [event for event in events if event.work is None]
+        return waits, [(event, choice) for event, choice in others if choice.kind != NULL]
 
 
 def waits_for(wait: Event, choice: Choice) -> bool:

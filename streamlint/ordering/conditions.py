@@ -19,6 +19,7 @@ from streamlint.models import Row
 from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
 from streamlint.ordering.set_flags import compared_with_none
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Context
@@ -93,7 +94,6 @@ class Conditions:
         self.constants = constants_of(transfer.facts)
         self.kept_flags = transfer.one_of(KeptFlags, transfer)
         self._branches: dict[Function, Branches] = {}
-        self._compares: dict[Function, dict[Key, int]] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
     def is_rare(self, function: Function, block: int, after: int) -> bool:
@@ -236,13 +236,11 @@ class Conditions:
             return self._parameter(function, key) is not None
         return key[0] == op.NAME or (isinstance(cell := _variable(function, key), tuple) and cell[1] != function.code.number)
 
+    @memoized
     def _comparisons(self, function: Function) -> dict[Key, int]:
         """The comparisons of parameters with constants, by what they say."""
-        known = self._compares.get(function)
-        if known is None:
-            asked = (one for one in function.by_opcode[op.COMPARE] if _compares_parameter(function, one))
-            known = self._compares[function] = {alike(function, one[2]): one[2] for one in asked}
-        return known
+        asked = (one for one in function.by_opcode[op.COMPARE] if _compares_parameter(function, one))
+        return {alike(function, one[2]): one[2] for one in asked}
 
     def _parameter(self, function: Function, key: Key) -> int | None:
         one = function.definitions[int(str(key[0]))] if len(key) == 1 else None

@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Scopes
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, conditions
@@ -26,16 +27,13 @@ class MadeStreams:
         self.places = places
         self.currents = currents
         self.scopes = Scopes(transfer, places, currents)
-        self._tested: dict[Function, frozenset[Key]] = {}
         self._denied: dict[tuple[Function, Stream], _Known] = {}
 
+    @memoized
     def tested(self, function: Function) -> frozenset[Key]:
         """The conditions of a function that may deny one of the streams that it makes current."""
-        known = self._tested.get(function)
-        if known is None:
-            streams = self.currents.streams(function)
-            known = self._tested[function] = frozenset(key for stream in streams for key, _ in self.denied_by(function, stream))
-        return known
+        streams = self.currents.streams(function)
+        return frozenset(key for stream in streams for key, _ in self.denied_by(function, stream))
 
     def denied_by(self, function: Function, stream: Stream) -> _Known:
         """The conditions of a function, each with what it says, where a stream that its object keeps was not made."""

@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Action, Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -23,7 +24,6 @@ class OnDevice:
         self.transfer = transfer
         self.arrays = transfer.facts.models.marked("arrays")
         """Libraries with arrays: what one does with memory of another is the affair of SL027."""
-        self._held: dict[tuple[Function, int], list[Memory]] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
 
     def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
@@ -47,14 +47,12 @@ class OnDevice:
             return True
         return self._is_made_there(function, register, depth)
 
+    @memoized
     def held_in(self, function: Function, register: int) -> list[Memory]:
         """Python: the memory that is in the lists which a register holds."""
-        key = (function, register)
-        if key not in self._held:
-            lists = [] if function.is_cpp else [each for each in self.transfer.values(function, register) if isinstance(each, Container)]
-            elements = (each for value in lists if value.kind == "list" for each in self.transfer.facts.elements(value))
-            self._held[key] = [each for each in elements if isinstance(each, Memory)]
-        return self._held[key]
+        lists = [] if function.is_cpp else [each for each in self.transfer.values(function, register) if isinstance(each, Container)]
+        elements = (each for value in lists if value.kind == "list" for each in self.transfer.facts.elements(value))
+        return [each for each in elements if isinstance(each, Memory)]
 
     def library(self, function: Function, registers: Iterable[int]) -> str:
         """The library of what is done with arrays, by their types; "" where that is open."""

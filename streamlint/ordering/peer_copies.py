@@ -19,6 +19,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import POINTEE, Element, Key, Place, Places
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -46,7 +47,6 @@ class PeerCopies:
         self.transfer = transfer
         self.facts = transfer.facts
         self.places = transfer.one_of(Places, transfer.facts)
-        self._begins: dict[Unit, Site | None] = {}
 
     def find(self) -> Iterator[PeerCopy]:
         """The copies of the program."""
@@ -125,14 +125,13 @@ class PeerCopies:
 
     # --- programs
 
+    @memoized
     def _begin(self, unit: Unit) -> Site | None:
         """Where the program of a file begins, if it is whole and no code in it prepares copies between devices."""
-        if unit not in self._begins:
-            linked = self._linked(unit)
-            begins = [site for one in linked if (site := _main(one)) is not None]
-            is_whole = bool(begins) and all(self._is_closed(one) for one in linked) and self._preparing.isdisjoint(linked)
-            self._begins[unit] = begins[0] if is_whole else None
-        return self._begins[unit]
+        linked = self._linked(unit)
+        begins = [site for one in linked if (site := _main(one)) is not None]
+        is_whole = bool(begins) and all(self._is_closed(one) for one in linked) and self._preparing.isdisjoint(linked)
+        return begins[0] if is_whole else None
 
     def _linked(self, unit: Unit) -> list[Unit]:
         """What may be in one program with a file, itself first: what is known under its build root, but for other programs."""

@@ -9,6 +9,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Places
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Recorded
 from streamlint.transfer.transfer import Transfer
 
@@ -19,7 +20,6 @@ class RecordedEvents:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
-        self._known: dict[tuple[Function, int], bool] = {}
 
     def is_empty(self, function: Function, one: Instruction, event: int) -> bool:
         """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
@@ -36,12 +36,10 @@ class RecordedEvents:
                     return behind
         return False
 
+    @memoized
     def is_recorded(self, function: Function, event: int) -> bool:
         """Whether analysed code records an event: then it tells what the event waits for."""
-        known = self._known.get((function, event))
-        if known is None:
-            known = self._known[function, event] = self._find(function, event)
-        return known
+        return self._find(function, event)
 
     def _find(self, function: Function, event: int) -> bool:
         creations = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}

@@ -13,6 +13,7 @@ from streamlint.facts.objects import Constant, Container, DeviceValue, FunctionO
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.support.memo import memoized
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -43,8 +44,6 @@ class Threads:
     def __init__(self, transfer: Transfer, guards: Guards) -> None:
         self.transfer = transfer
         self.guards = guards
-        self._ends: dict[Function, bool] = {}
-        self._ends_below: dict[Function, bool] = {}
 
     @cached_property
     def started(self) -> list[Started]:
@@ -168,16 +167,14 @@ class Threads:
         entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
         return any(map(self._has_end_below, entered))
 
+    @memoized
     def _has_end_below(self, function: Function) -> bool:
-        if function not in self._ends_below:
-            self._ends_below[function] = any(map(self._has_end, self.closure([function])))
-        return self._ends_below[function]
+        return any(map(self._has_end, self.closure([function])))
 
+    @memoized
     def _has_end(self, function: Function) -> bool:
-        if function not in self._ends:
-            calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT) for one in function.by_opcode[opcode])
-            self._ends[function] = any(self.ends(function, one) for one in calls)
-        return self._ends[function]
+        calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT) for one in function.by_opcode[opcode])
+        return any(self.ends(function, one) for one in calls)
 
     @cached_property
     def _ending(self) -> frozenset[str]:
