@@ -11,7 +11,7 @@ from streamlint.trace.analysis import costs_of
 from streamlint.trace.join import Seen, join
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.names import Names
-from streamlint.trace.shown import View
+from streamlint.trace.rendering import View
 
 SOURCE = """\
 def train(loader):

@@ -298,7 +298,7 @@ def pairs_of(nodes: Iterable[ast.stmt]) -> set[tuple[str, str]]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found |= {(node.module or "", one.name) for one in node.names}
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "lazy":
             package, *modules = (str(ast.literal_eval(given)) for given in node.value.args)
             found |= {(package, module) for module in modules}
     return found

@@ -46,7 +46,7 @@ class Runs:
 
     store: Store
     found: Sequence[Found]
-    asked: str = ""  # what else the run is asked
+    extra: str = ""  # what else the run is asked
     key: str = ""
     screens: dict[str, Screen] = field(default_factory=dict)  # of this run
     whole: bool = True  # whether each file could be read
@@ -62,7 +62,7 @@ class Runs:
         self._listed = digest(listed)
         given = sorted(file.path for file in self.found if file.given)
         roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
-        self.key = digest(repr((os.getcwd(), sorted(set(digests.values())), given, roots, self.asked)))
+        self.key = digest(repr((os.getcwd(), sorted(set(digests.values())), given, roots, self.extra)))
         old = self.store.read("runs", self.key)
         self._old = old if records.is_run(old) and self._is_of_this(old["report"]["findings"]) else {}
         self._known = {path: Screen(*row) for path, row in self._old.get("files", {}).items()}

@@ -38,10 +38,10 @@ _HASH = re.compile(r"[0-9a-f]{32}")
 _RECORD = re.compile(r"[0-9a-f]{32}|\.[a-z0-9_]{8}")  # a scratch file has a dot
 
 
-def folder_of(asked: Path | None = None) -> Path:
+def folder_of(configured: Path | None = None) -> Path:
     """The folder: the one that is asked for, ``STREAMLINT_CACHE_DIR``, or the platform's."""
-    if asked is not None:
-        return asked
+    if configured is not None:
+        return configured
     if said := os.environ.get("STREAMLINT_CACHE_DIR"):
         return Path(os.path.expanduser(said)) / "check"
     return Path(_platforms_folder()) / "check"
@@ -60,9 +60,9 @@ def _platforms_folder() -> str:
         return str(home_folder() / ".cache" / "streamlint")
 
 
-def open_store(asked: Path | None = None) -> Store:
+def open_store(configured: Path | None = None) -> Store:
     """The records of this version of streamlint in a folder."""
-    return Store(folder_of(asked))
+    return Store(folder_of(configured))
 
 
 class Store:

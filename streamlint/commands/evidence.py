@@ -70,8 +70,8 @@ def _list(options: argparse.Namespace, found: Sequence[evidence.Entry]) -> int:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
     for row in rows:
-        shown = ", ".join(f"{count} {verdict}" for verdict, count in row["verdicts"].items())
-        print(line(f"{row['platform']}: {row['cases']} cases of {row['rules']} rules, {shown}; last on {row['date']}"))
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in row["verdicts"].items())
+        print(line(f"{row['platform']}: {row['cases']} cases of {row['rules']} rules, {verdicts}; last on {row['date']}"))
     if not rows:
         print("nothing was verified yet; run 'streamlint verify'", file=sys.stderr)
     return 0
@@ -92,24 +92,24 @@ def _show(options: argparse.Namespace, found: Sequence[evidence.Entry]) -> int:
         if word not in code_of():
             raise ConfigError(f"unknown rule '{word}'{did_you_mean(word, code_of())}")
     codes = {code_of()[word] for word in options.words}
-    shown = [entry for entry in found if not codes or entry["rule"] in codes]
+    selected = [entry for entry in found if not codes or entry["rule"] in codes]
     if options.output_format == "json":
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print(json.dumps(selected, indent=2, ensure_ascii=False))
     elif options.output_format == "html":
-        _page(shown)
+        _page(selected)
     else:
-        for entry in shown:
+        for entry in selected:
             print(line(_line(entry)))
-        if not shown:
+        if not selected:
             print("nothing was verified of that", file=sys.stderr)
     return 0
 
 
-def _page(shown: Sequence[evidence.Entry]) -> None:
-    platforms = {str(entry["platform"]) for entry in shown}
+def _page(selected: Sequence[evidence.Entry]) -> None:
+    platforms = {str(entry["platform"]) for entry in selected}
     name = platforms.pop() if len(platforms) == 1 else f"{len(platforms)} platforms"
     try:
-        page = render({"gpu": name}, shown, ())
+        page = render({"gpu": name}, selected, ())
     except ImportError:
         raise ConfigError("the page needs Jinja2, which is not installed; pip install jinja2") from None
     sys.stdout.write(page)

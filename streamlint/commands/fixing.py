@@ -10,7 +10,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.report.terminal import line, tame
 from streamlint.support.cells import Cells
 from streamlint.support.lazy import lazy
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.support.records import field, record
 from streamlint.triage.rewriting import rewrite
@@ -95,7 +95,7 @@ def cells_of(options: argparse.Namespace, done: Fixed) -> Cells:
     """The places in notebooks of a report that was made after the fixes."""
     if options.paths != ["-"]:
         return Cells()
-    name = shown(options.stdin_filename or "-")
+    name = display_path(options.stdin_filename or "-")
     return Cells({name: passed_on(options, done).encode()} if is_notebook(name) else {})
 
 

@@ -41,9 +41,9 @@ def build_parser() -> Parser:
 
 def main(words: list[str]) -> int:
     """Join, print, and exit as ``check`` would have."""
-    asked = build_parser().read(words)
-    reports = read_reports(asked.files)
-    options = _options(reports[0], asked)
+    arguments = build_parser().read(words)
+    reports = read_reports(arguments.files)
+    options = _options(reports[0], arguments)
     resolver = resolver_of(options)
     if settings_of(options, resolver) != reports[0]["settings"]:
         raise ConfigError(
@@ -56,15 +56,15 @@ def main(words: list[str]) -> int:
     joined = linter.run(options.paths, resolver, linter.How(jobs=options.jobs, fixes=fixes, trials=False, share=Joined(reports)))
     if options.since is not None:
         keep_changed(options, joined)
-    options.exit_zero = options.exit_zero or asked.exit_zero
+    options.exit_zero = options.exit_zero or arguments.exit_zero
     return tell(options, fixing.Fixed(joined), targets, resolver)
 
 
-def _options(report: dict[str, Any], asked: argparse.Namespace) -> argparse.Namespace:
+def _options(report: dict[str, Any], arguments: argparse.Namespace) -> argparse.Namespace:
     """The command line of the shards, with the output that is asked for here."""
     options = check_parser().read(report["arguments"])
     options.paths = options.paths or ["."]
     demand_fitting(options)
     for name in ("output_format", "output_file", "color", "quiet"):
-        setattr(options, name, getattr(asked, name))
+        setattr(options, name, getattr(arguments, name))
     return options

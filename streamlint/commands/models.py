@@ -21,7 +21,7 @@ from streamlint.models.listing import LANGUAGE_NAMES, Entry, find, in_words, mea
 from streamlint.report.terminal import Paint, line, wants_color
 from streamlint.runner import linter
 from streamlint.support.errors import ConfigError, PathError, did_you_mean
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 
 EXAMPLES = (
     ("streamlint models", "all rows, by file"),
@@ -85,7 +85,7 @@ def _check(paths: Sequence[str], resolver: Resolver) -> int:
         whole = Path(os.path.abspath(path))
         settings = resolver.of_folder(whole if whole.is_dir() else whole.parent)
         own = of_user(settings.models, lambda source, kind, number: (source, None))
-        where = shown(str(settings.source)) if settings.source else "no configuration file"
+        where = display_path(str(settings.source)) if settings.source else "no configuration file"
         print(line(f"{where}: {len(own)} row{'s' * (len(own) != 1)} of your own{', no error' * bool(own)}"))
     return 0
 

@@ -150,11 +150,11 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 
 def keep_changed(options: argparse.Namespace, report: Report) -> None:
-    made = changes.Changes(options.since)
+    comparison = changes.Changes(options.since)
     first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])
-    made.check(first if first.is_dir() else first.parent)
-    report.findings = made.keep(report.findings)
-    report.remarks += made.remarks
+    comparison.check(first if first.is_dir() else first.parent)
+    report.findings = comparison.keep(report.findings)
+    report.remarks += comparison.remarks
 
 
 def demand_files(options: argparse.Namespace, count: int) -> None:

@@ -12,8 +12,8 @@ from streamlint.support.errors import StreamlintError
 from streamlint.trace.kinds import ALLOCATE, FREE
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
+from streamlint.trace.rendering.words import size
 from streamlint.trace.results import Cost, Joined, Unnamed
-from streamlint.trace.shown.words import size
 
 NO_LINE, OUTSIDE, NOT_ASKED = "no line", "outside", "not looked up"
 NO_RULE, RULE_OFF, NO_MODEL, NO_MEMORY, OTHER = "no rule", "rule is off", "unmodelled call", "unknown memory", "other finding"
@@ -40,7 +40,7 @@ _KINDS = {
 
 def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: Resolver, top: int) -> None:
     """Give the dearest stalls their reasons. Each costs time: of the others it is said that nobody looked."""
-    asked: list[tuple[Unnamed, int]] = []
+    questions: list[tuple[Unnamed, int]] = []
     growing = _growing(joined)
     for number, one in enumerate(joined.unnamed):
         if (known := _seen(one, names, growing)) is not None:
@@ -48,16 +48,16 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
         elif number >= top:
             one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
         else:
-            asked += [(one, line) for line in one.cost.place.lines[:MOST_LINES]]
-    if not asked:
+            questions += [(one, line) for line in one.cost.place.lines[:MOST_LINES]]
+    if not questions:
         return
     try:
-        answers = explain_each(paths, [f"{one.cost.place.file}:{line}" for one, line in asked], resolver)
+        answers = explain_each(paths, [f"{one.cost.place.file}:{line}" for one, line in questions], resolver)
     except StreamlintError as error:  # the file was changed after the recording, and is shorter now
-        for one, _ in asked:
+        for one, _ in questions:
             one.kind, one.reason = NOT_ASKED, f"the reason is not known: {error}"
         return
-    for (one, _), answer in zip(asked, answers, strict=True):
+    for (one, _), answer in zip(questions, answers, strict=True):
         kind, reason = reason_of(answer)
         if not one.reason or one.kind == NO_RULE:  # of several lines, the first that says more than that no rule speaks of it
             one.kind, one.reason = kind, reason + (_of_upload(one.cost) if kind == LET_PASS else "")
@@ -74,12 +74,12 @@ def _of_upload(cost: Cost) -> str:
 
 def _growing(joined: Joined) -> dict[int, str]:
     """The processes that asked the driver for memory more than twice as often as they returned it, and how often."""
-    asked: Counter[int] = Counter()
+    requested: Counter[int] = Counter()
     returned: Counter[int] = Counter()
     for cost in joined.costs.costs:
-        asked[cost.process] += cost.driver_allocations if cost.kind == ALLOCATE else 0
+        requested[cost.process] += cost.driver_allocations if cost.kind == ALLOCATE else 0
         returned[cost.process] += cost.calls if cost.kind == FREE else 0
-    often = {one: times for one, times in asked.items() if times > 2 * returned[one]}
+    often = {one: times for one, times in requested.items() if times > 2 * returned[one]}
     return {one: f"{times} times in this run, and memory was returned {returned[one]} times" for one, times in often.items()}
 
 

@@ -30,9 +30,9 @@ from streamlint.trace.readers.opening import read
 from streamlint.trace.recording import form, sessions
 from streamlint.trace.recording import run as record_run
 from streamlint.trace.recording.program import OUTPUT
+from streamlint.trace.rendering import FORMATS, View, render
+from streamlint.trace.rendering.words import last_line, part
 from streamlint.trace.results import Costs, Joined
-from streamlint.trace.shown import FORMATS, View, render
-from streamlint.trace.shown.words import last_line, part
 
 _REPORTS = (".html", ".json", ".md", ".sarif", ".txt")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|ns|us|µs|ms|s)$")

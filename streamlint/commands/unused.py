@@ -10,7 +10,7 @@ from streamlint.checks.catalog import UNREADABLE
 from streamlint.config.settings import line_in
 from streamlint.findings import Report
 from streamlint.models.listing import Entry, of_user
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 
 MOST = 5  # rows that a warning names
 
@@ -27,7 +27,7 @@ def place_of(source: str, kind: str, number: int) -> tuple[str, int | None]:
     if not os.path.isfile(file):
         return file or source, None  # of the command line
     table = int(source[len(file) :].removeprefix(": models[").rstrip("]"))
-    return shown(file), line_in(Path(file), ("models", table, kind, number))
+    return display_path(file), line_in(Path(file), ("models", table, kind, number))
 
 
 def file_of(source: str) -> str:

@@ -20,7 +20,7 @@ from streamlint.report import View, render
 from streamlint.report.terminal import line, wants_color
 from streamlint.support.cells import Cells
 from streamlint.support.errors import did_you_mean
-from streamlint.verify import answers, asked, command, templates
+from streamlint.verify import answers, command, questions, templates
 from streamlint.verify.answers import with_verdicts
 from streamlint.verify.options import FailedError, add_arguments, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports
@@ -97,22 +97,22 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
         # What the linter found stands, and may have taken a while; what is known of its rules goes with it. No verdict is this machine's.
         _write([target for target in targets if target[0] != "html"], report, _known(report), {}, None)
         raise FailedError(f"the findings were not verified: {problem}") from None
-    questions, _ = asked.questions(report.findings, templates.load(), ready.memory)
-    progress.say(f"{len(questions)} distinct set{'s' * (len(questions) != 1)} of facts to run")
+    found, _ = questions.questions(report.findings, templates.load(), ready.memory)
+    progress.say(f"{len(found)} distinct set{'s' * (len(found) != 1)} of facts to run")
     results: Results = {}
 
     def tell() -> None:
-        through = [question for question in questions if question.case.identity in results]
+        through = [question for question in found if question.case.identity in results]
         progress.clear()
         verdicts = answers.by_finding(through, results, ready.name)
         cases = answers.as_cases(through, results, cells.at)
         page = {"platform": ready.facts, "cases": cases, "remarks": ready.remarks}
         _write(targets, report, {**_known(report), **verdicts}, page, verdicts)
-        progress.say(answers.counts(verdicts, report.findings, len(questions) - len(through)))
+        progress.say(answers.counts(verdicts, report.findings, len(found) - len(through)))
         if not options.no_save:
             save(options, ready.facts, answers.to_keep(cases), progress)
 
-    chosen = [question.case for question in questions]
+    chosen = [question.case for question in found]
     with command.reported_if_interrupted(chosen, results, tell, always=True):
         run_cases(ready.machine, chosen, options.timeout, progress, into=results)
     tell()

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from streamlint.support.errors import ConfigError, did_you_mean
 
 
-def read_targets(asked: Iterable[str], known: Sequence[str], file: str | None) -> list[tuple[str, str | None]]:
+def read_targets(requested: Iterable[str], known: Sequence[str], file: str | None) -> list[tuple[str, str | None]]:
     """Formats, and the file that each is written to (None: standard output); ``file`` is that of those which name none.
 
     Raises ConfigError.
     """
     found: list[tuple[str, str | None]] = []
-    for word in asked:
+    for word in requested:
         name, _, own = word.partition(":")
         if name not in known:
             raise ConfigError(f"unknown output format '{name}'{did_you_mean(name, known)} (there are {', '.join(known)})")

@@ -12,7 +12,7 @@ from streamlint.config.settings import CONFIGURATIONS, Pattern, Resolver, Settin
 from streamlint.discovery.patterns import Patterns, patterns
 from streamlint.findings import Problem
 from streamlint.support.errors import PathError
-from streamlint.support.paths import below, shown
+from streamlint.support.paths import below, display_path
 from streamlint.support.reading import Unreadable, language_of, open_regular, read_bytes
 from streamlint.support.records import field, record
 from streamlint.support.repositories import common_folder, forget_repositories
@@ -133,7 +133,7 @@ class _Walk:
             with os.scandir(folder) as listed:
                 return list(listed)
         except OSError as error:
-            self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
+            self.found.problems.append(Problem(display_path(folder), f"cannot read the folder: {error.strerror}"))
             return []
 
     def _file(self, path: str, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.modules import Resolver
+from streamlint.support.memo import memoized
 
 _BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 _DEFINED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*(?::[^=\n]+)?=(?!=)")
@@ -109,7 +110,6 @@ class Reach:
             for local, target, name in self._meant[path]:
                 self._importers[target].add(path)
                 self._taken[path][local].append((target, name))
-        self._names_of: dict[str, frozenset[str]] = {}
         self._defined = {path: _by_name(found.blocks) for path, found in outlines.items()}
         self._solve()
         self.called: dict[str, set[str]] = {path: set() for path in outlines}
@@ -171,20 +171,16 @@ class Reach:
             waiting += new
         return {(home, name) for home, name in seen if name in self._defined[home]}
 
+    @memoized
     def _had(self, path: str) -> frozenset[str]:
         """The names that a file defines or imports, also those of files of which it takes all."""
-        found = self._names_of.get(path)
-        if found is None:
-            paths = {path: None}
-            waiting = [path]
-            while waiting:
-                new = [target for target, _ in self._taken[waiting.pop()].get("*", ()) if target not in paths]
-                paths.update(dict.fromkeys(new))
-                waiting += new
-            found = self._names_of[path] = frozenset(
-                name for each in paths for name in (*self._defined[each], *self._taken[each]) if name != "*"
-            )
-        return found
+        paths = {path: None}
+        waiting = [path]
+        while waiting:
+            new = [target for target, _ in self._taken[waiting.pop()].get("*", ()) if target not in paths]
+            paths.update(dict.fromkeys(new))
+            waiting += new
+        return frozenset(name for each in paths for name in (*self._defined[each], *self._taken[each]) if name != "*")
 
     def _called(self, fresh: set[tuple[str, str]], entered: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Iterator[tuple[str, Block]]:
         """Note names of files, if they have them; give the blocks that these name, wherever their files have them from."""

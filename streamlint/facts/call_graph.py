@@ -32,6 +32,7 @@ from streamlint.facts.operators import EFFECTS, OF_FUNCTIONS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.support.memo import memoized
 
 _CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
 _WITH_RESULT = (
@@ -127,7 +128,6 @@ class CallGraph:
         self._all_calls: dict[Function, Calls] = {}
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
         self._by_call: dict[Function, dict[Instruction, Calls]] = {}
-        self._computed: dict[str, bool] = {}
         self.joining = Joining(self)
 
     def calls(self, function: Function) -> Calls:
@@ -169,13 +169,11 @@ class CallGraph:
             return not is_later and _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
         return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
+    @memoized
     def is_computed(self, name: str) -> bool:
         """Whether an attribute of a name may run a method: a property, or whatever stands for it."""
-        found = self._computed.get(name)
-        if found is None:
-            methods = (one for unit in self.facts.program.mentioning(name) for one in unit.methods.get(name, ()))
-            found = self._computed[name] = any(one.decorations for one in methods)
-        return found
+        methods = (one for unit in self.facts.program.mentioning(name) for one in unit.methods.get(name, ()))
+        return any(one.decorations for one in methods)
 
     def prepare(self, functions: Iterable[Function]) -> None:
         """Solve what the calls of functions rest on, all at once."""

@@ -19,6 +19,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument, TypeTuple
 from streamlint.models import Models
+from streamlint.support.memo import memoized
 
 
 class CppCallers(CppLibrary):
@@ -27,7 +28,6 @@ class CppCallers(CppLibrary):
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
         self._evaluated: set[tuple[Frame, Instruction]] = set()
-        self._is_made: dict[ClassInfo, bool] = {}
 
     # --- who calls
 
@@ -126,18 +126,16 @@ class CppCallers(CppLibrary):
             return []
         return [one for one in cone if self.is_made(one)] or cone
 
+    @memoized
     def is_made(self, definition: ClassInfo) -> bool:
         """Whether the program makes objects of exactly a class, as members too."""
-        found = self._is_made.get(definition)
-        if found is None:
-            made = any(one[0] != op.INIT for _, one in self.construction_places(definition))
-            found = self._is_made[definition] = made or any(
-                self._names(unit.body, member.type, definition)
-                for unit in self.cpp.mentioning(definition.ir.name)
-                for holder in unit.classes
-                for member in holder.ir.fields
-            )
-        return found
+        made = any(one[0] != op.INIT for _, one in self.construction_places(definition))
+        return made or any(
+            self._names(unit.body, member.type, definition)
+            for unit in self.cpp.mentioning(definition.ir.name)
+            for holder in unit.classes
+            for member in holder.ir.fields
+        )
 
     def _names_class(self, function: Function, argument: TemplateArgument, definition: ClassInfo) -> bool:
         name = str(argument[0]) if isinstance(argument, tuple) else ""

@@ -16,6 +16,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
 from streamlint.support.declared_words import ANYTHING, PREFIX, Said, said_by, word_of
+from streamlint.support.memo import memoized
 from streamlint.support.records import record
 
 _TYPED = frozenset({op.CAST, op.CONSTRUCT, op.DECLARE})
@@ -54,33 +55,25 @@ class Declarations:
 
     def __init__(self, types: Types) -> None:
         self.types = types
-        self._registers: dict[Function, dict[int, Declaration]] = {}
-        self._results: dict[Function, Declaration | None] = {}
-        self._fields: dict[tuple[ClassInfo, str], Declaration | None] = {}
 
     def of_register(self, function: Function, register: int) -> Declaration | None:
         """What is declared of what a register holds."""
         return self.in_function(function).get(register)
 
+    @memoized
     def in_function(self, function: Function) -> dict[int, Declaration]:
         """By register: what is declared of the parameters and variables of a function."""
-        found = self._registers.get(function)
-        if found is None:
-            found = self._registers[function] = dict(self._in_function(function))
-        return found
+        return dict(self._in_function(function))
 
+    @memoized
     def of_result(self, function: Function) -> Declaration | None:
         """What is declared of what a function returns."""
-        if function not in self._results:
-            self._results[function] = self._result(function)
-        return self._results[function]
+        return self._result(function)
 
+    @memoized
     def of_field(self, owner: ClassInfo, member: str) -> Declaration | None:
         """What is declared of a member of the objects of a class."""
-        key = (owner, member)
-        if key not in self._fields:
-            self._fields[key] = next(self._of_field(owner, member), None)
-        return self._fields[key]
+        return next(self._of_field(owner, member), None)
 
     def waits(self, function: Function) -> bool:
         """Whether a function is declared to wait for its stream."""

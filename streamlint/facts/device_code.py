@@ -14,6 +14,7 @@ from streamlint.frontends.cuda import lower
 from streamlint.frontends.cuda_headers import Headers
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower as to_ir
+from streamlint.support.memo import memoized
 
 _ARCHITECTURE = 900  # what is left out for older devices counts
 _MOST = 400_000  # characters of a file
@@ -26,13 +27,11 @@ class DeviceCode:
         self.program = program
         self._units: dict[Unit, Unit] = {}
         self._origins: dict[Unit, Unit] = {}
-        self._found: dict[Function, Function | None] = {}
 
+    @memoized
     def body(self, function: Function) -> Function | None:
         """A function of the program with its body; None where it has none, or stands in a string of another language."""
-        if function not in self._found:
-            self._found[function] = self._body(function)
-        return self._found[function]
+        return self._body(function)
 
     def _body(self, function: Function) -> Function | None:
         unit = function.unit

@@ -24,6 +24,7 @@ from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row, last_part
+from streamlint.support.memo import memoized
 
 
 class Effect(enum.Flag):
@@ -130,17 +131,13 @@ class Effects:
         self.graph = graph
         self.facts = graph.facts
         self.rounds = Rounds(graph)
-        self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
-        self._leading: dict[Effect, frozenset[Function]] = {}
         self._leads: dict[tuple[Function, Effect], bool] = {}
 
+    @memoized
     def own(self, function: Function) -> tuple[Cause, ...]:
         """What a function does by itself."""
-        found = self._own.get(function)
-        if found is None:
-            found = self._own[function] = tuple(dict.fromkeys(self._causes(function)))
-        return found
+        return tuple(dict.fromkeys(self._causes(function)))
 
     def of(self, function: Function) -> Effect:
         """What a function does, by itself and through those that it calls."""
@@ -148,12 +145,10 @@ class Effects:
             self._join(function)
         return self._all[function]
 
+    @memoized
     def leading(self, effect: Effect) -> frozenset[Function]:
         """The functions that have an effect of few calls, found from these over their callers: what else they call is not solved."""
-        found = self._leading.get(effect)
-        if found is None:
-            found = self._leading[effect] = above(self.graph, self._doing(effect))
-        return found
+        return above(self.graph, self._doing(effect))
 
     def leads(self, function: Function, effect: Effect) -> bool:
         """Whether a function may come to an effect of many calls, by itself or through what it calls: callees are looked at up to the first

@@ -9,6 +9,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName, Scopes
 from streamlint.facts.stores import Store
+from streamlint.support.memo import memoized
 
 MOST_MIXED = 100
 """Classes that define a member: of more than these no mixins are looked for."""
@@ -26,11 +27,6 @@ class Hierarchy:
         self._orders: dict[ClassInfo, list[ClassInfo]] = {}
         self._roots: dict[ClassInfo, ClassInfo] = {}
         self._definers: dict[str, dict[ClassInfo, list[ClassInfo]]] = {}
-        self._set_outside: dict[str, bool] = {}
-        self._has: dict[tuple[ClassInfo, str], bool] = {}
-        self._children: dict[ClassInfo, list[ClassInfo]] = {}
-        self._metaclasses: dict[ClassInfo, ClassInfo | None] = {}
-        self._cones: dict[ClassInfo, list[ClassInfo] | None] = {}
 
     def bases(self, definition: ClassInfo) -> list[ClassInfo | ExternalName]:
         """The direct bases; those that are no plain name are left out."""
@@ -104,26 +100,20 @@ class Hierarchy:
             if first is definition and len(self.bases(child)) > 1:
                 yield from (one for one in order[order.index(definition) + 1 :] if not self.derives(definition, one))
 
+    @memoized
     def has_member(self, definition: ClassInfo, name: str) -> bool:
         """Whether a class, a base or a class that derives from it may have a member of a name, or code outside of them sets one."""
-        key = (definition, name)
-        if key not in self._has:
-            line = self.order(definition)
-            self._has[key] = (
-                any(name in one.methods or name in one.assigned or name in one.own_stores or one.declares(name) for one in line)
-                or bool(self.definers(definition, name))
-                or self._is_set_outside(name)
-            )
-        return self._has[key]
+        line = self.order(definition)
+        is_own = any(name in one.methods or name in one.assigned or name in one.own_stores or one.declares(name) for one in line)
+        return is_own or bool(self.definers(definition, name)) or self._is_set_outside(name)
 
     def stores(self, definition: ClassInfo, name: str) -> list[Store]:
         """Where the methods of a class and of its bases set an attribute of their object."""
         return [store for one in self.order(definition) for store in one.own_stores.get(name, ())]
 
+    @memoized
     def _is_set_outside(self, name: str) -> bool:
-        if name not in self._set_outside:
-            self._set_outside[name] = any(name in unit.attribute_stores for unit in self.program.mentioning(name))
-        return self._set_outside[name]
+        return any(name in unit.attribute_stores for unit in self.program.mentioning(name))
 
     def members_begun(self, definition: ClassInfo, prefix: str, derived: bool) -> list[str]:
         """The names of members that begin so, of a class and its bases, and of those that derive from it."""
@@ -142,43 +132,40 @@ class Hierarchy:
         """Whether a class derives from one of the language that has a member."""
         return any(hasattr(getattr(builtins, library, None), name) for library in self.libraries(definition))
 
+    @memoized
     def metaclass(self, definition: ClassInfo) -> ClassInfo | None:
         """The metaclass of a class, if the program defines it."""
-        if definition not in self._metaclasses:
-            found = None
-            for one in self.order(definition):
-                said = next((text for word, text in one.ir.keywords if word == "metaclass"), "")
-                found = next((each for each in self.scopes.find(one.unit, said) if isinstance(each, ClassInfo)), None) if said else None
-                if found is not None:
-                    break
-            self._metaclasses[definition] = found
-        return self._metaclasses[definition]
+        found = None
+        for one in self.order(definition):
+            said = next((text for word, text in one.ir.keywords if word == "metaclass"), "")
+            found = next((each for each in self.scopes.find(one.unit, said) if isinstance(each, ClassInfo)), None) if said else None
+            if found is not None:
+                break
+        return found
 
     def derives(self, definition: ClassInfo, base: ClassInfo) -> bool:
         """Whether a class is another one or derives from it."""
         return base in self.order(definition)
 
+    @memoized
     def children(self, definition: ClassInfo) -> list[ClassInfo]:
         """The classes that name this one among their bases."""
-        if definition not in self._children:
-            self._children[definition] = [
-                one
-                for unit in self.program.mentioning(definition.ir.name)
-                for one in unit.classes
-                if one is not definition and any(definition.ir.name in base for base in one.ir.bases) and definition in self.bases(one)
-            ]
-        return self._children[definition]
+        return [
+            one
+            for unit in self.program.mentioning(definition.ir.name)
+            for one in unit.classes
+            if one is not definition and any(definition.ir.name in base for base in one.ir.bases) and definition in self.bases(one)
+        ]
 
+    @memoized
     def cone(self, definition: ClassInfo) -> list[ClassInfo] | None:
         """The class and all that derive from it; None where there are too many."""
-        if definition not in self._cones:
-            found = [definition]
-            for one in found:
-                found.extend(child for child in self.children(one) if child not in found)
-                if len(found) > MOST_SUBCLASSES:
-                    break
-            self._cones[definition] = found if len(found) <= MOST_SUBCLASSES else None
-        return self._cones[definition]
+        found = [definition]
+        for one in found:
+            found.extend(child for child in self.children(one) if child not in found)
+            if len(found) > MOST_SUBCLASSES:
+                break
+        return found if len(found) <= MOST_SUBCLASSES else None
 
     def lookup(self, definition: ClassInfo, name: str) -> tuple[ClassInfo, list[Function]] | None:
         """The methods of a name that an object of exactly this class has, with the class that defines them."""

@@ -15,6 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.support.memo import memoized
 
 if TYPE_CHECKING:
     from streamlint.facts.call_graph import CallGraph, LibraryCall
@@ -33,7 +34,6 @@ class Joining:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
-        self._known: dict[Function, dict[Instruction, tuple[Instruction, ...]]] = {}  # the starts, each with its ends
 
     def is_joined(self, function: Function, one: Instruction) -> bool:
         """Whether who starts a thread waits for its end in the same function, whichever way is taken there."""
@@ -70,13 +70,11 @@ class Joining:
 
     # --- pairs
 
+    @memoized
     def _of(self, function: Function) -> dict[Instruction, tuple[Instruction, ...]]:
-        found = self._known.get(function)
-        if found is None:
-            starts = list(self._starts(function))
-            ends = list(self._ends(function)) if starts else []
-            found = self._known[function] = {one: tuple(self._fitting(function, one, on, ends)) for one, on in starts}
-        return found
+        starts = list(self._starts(function))
+        ends = list(self._ends(function)) if starts else []
+        return {one: tuple(self._fitting(function, one, on, ends)) for one, on in starts}
 
     def _fitting(self, function: Function, one: Instruction, on: tuple[int, ...], ends: list[Ended]) -> Iterator[Instruction]:
         """Of the instructions that wait for threads those that wait for one that an instruction starts."""

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.program import Program, Unit
+from streamlint.support.memo import memoized
 
 
 class Neighbours:
@@ -19,7 +20,6 @@ class Neighbours:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[Unit, tuple[Unit, ...]] = {}
 
     def near(self, path: str, most: int) -> list[str]:
         """The paths of a file and of up to ``most`` others that ties lead to, the fewest ties first."""
@@ -32,12 +32,10 @@ class Neighbours:
                     waiting.append(other)
         return sorted({unit.path for unit in found})
 
+    @memoized
     def _of(self, unit: Unit) -> tuple[Unit, ...]:
-        known = self._known.get(unit)
-        if known is None:
-            tied = dict.fromkeys((*self._imports[unit], *self._calling(unit), *self._called(unit)))
-            known = self._known[unit] = tuple(tied)
-        return known
+        tied = dict.fromkeys((*self._imports[unit], *self._calling(unit), *self._called(unit)))
+        return tuple(tied)
 
     @cached_property
     def _imports(self) -> dict[Unit, list[Unit]]:

@@ -9,6 +9,7 @@ from streamlint.facts.functions import ClassInfo
 from streamlint.facts.scopes import ExternalName, Scopes
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
+from streamlint.support.memo import memoized
 
 CUDA, OTHER = "cuda", "other"
 _OF_CUDA = "torch.cuda."
@@ -20,7 +21,6 @@ class OtherDevices:
     def __init__(self, models: Models, scopes: Scopes) -> None:
         self.models = models
         self.scopes = scopes
-        self._driven: dict[ClassInfo, frozenset[str]] = {}
 
     def without(self, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
         """The functions that a call may enter, but for methods of such classes beside those of one that drives CUDA devices."""
@@ -32,12 +32,10 @@ class OtherDevices:
             return edges
         return tuple(edge for edge in edges if edge.callee.owner not in others)
 
+    @memoized
     def driven(self, definition: ClassInfo) -> frozenset[str]:
         """What kinds of devices the methods of a class name."""
-        found = self._driven.get(definition)
-        if found is None:
-            found = self._driven[definition] = frozenset(self._named(definition))
-        return found
+        return frozenset(self._named(definition))
 
     def _named(self, definition: ClassInfo) -> Iterator[str]:
         for function in (method for methods in definition.methods.values() for method in methods):

@@ -22,6 +22,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
 from streamlint.models import Models, RoundRow, StepRow, first_part, last_part
+from streamlint.support.memo import memoized
 
 _NO_FUNCTIONS = frozenset({op.CONST, op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.BUILD, op.DICT, op.FORMAT, op.SLICE})
 
@@ -45,8 +46,6 @@ class Rounds:
         self.rows = graph.facts.models.rounds
         self._methods = graph.facts.models.gathered(_methods)
         self._found: dict[Function, tuple[Round, ...]] = {}
-        self._named_classes: dict[str, bool] = {}
-        self._used_members: dict[tuple[str, RoundRow], bool] = {}
 
     def of(self, function: Function) -> tuple[Round, ...]:
         """The calls of rounds that a function makes by itself."""
@@ -97,25 +96,21 @@ class Rounds:
         members = frozenset(name for name in row.beside if self._is_used(name, row))
         return bool(members) and self.may_have(function.unit) and self.aliases.uses(function, one[3], members)
 
+    @memoized
     def _is_used(self, member: str, row: RoundRow) -> bool:
         """Whether the program uses a member of this name anywhere: calls it, where it is a method."""
-        known = self._used_members.get((member, row))
-        if known is None:
-            is_method = any(self.facts.models.named(f"{name.rpartition('.')[0]}.{member}") is not None for name in row.names)
-            uses = (one for unit in self.facts.program.mentioning(member) for _, one in unit.attribute_uses.get(member, ()))
-            known = self._used_members[member, row] = any(not is_method or one[0] == op.INVOKE for one in uses)
-        return known
+        is_method = any(self.facts.models.named(f"{name.rpartition('.')[0]}.{member}") is not None for name in row.names)
+        uses = (one for unit in self.facts.program.mentioning(member) for _, one in unit.attribute_uses.get(member, ()))
+        return any(not is_method or one[0] == op.INVOKE for one in uses)
 
+    @memoized
     def _is_named(self, name: str) -> bool:
         """Whether the program names all parts of the class that has a function of a round, or what a row says gives objects of it."""
-        found = self._named_classes.get(name)
-        if found is None:
-            owner, named = name.rpartition(".")[0], self.facts.program.mentioning
-            kind = self.facts.models.types.get(owner)
-            ways = (_written(owner), *self.facts.models.gathered(_giving, ".".join(_written(owner))))
-            is_everywhere = kind is not None and kind.kind == "buffer"  # tensors come from anything
-            found = self._named_classes[name] = is_everywhere or any(all(map(named, parts)) for parts in ways)
-        return found
+        owner, named = name.rpartition(".")[0], self.facts.program.mentioning
+        kind = self.facts.models.types.get(owner)
+        ways = (_written(owner), *self.facts.models.gathered(_giving, ".".join(_written(owner))))
+        is_everywhere = kind is not None and kind.kind == "buffer"  # tensors come from anything
+        return is_everywhere or any(all(map(named, parts)) for parts in ways)
 
     def _is_overridden(self, name: str) -> bool:
         """Whether a class of the program has a method in place of a library's that makes a round."""

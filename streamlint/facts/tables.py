@@ -13,6 +13,7 @@ from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Instance, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 
 _DEEPEST = 5
 """Steps from what is called back to the table that it was taken from."""
@@ -27,16 +28,13 @@ class Tables:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
-        self._texts: dict[tuple[Function, Instruction, Function], frozenset[str] | None] = {}
 
+    @memoized
     def texts(self, function: Function, lookup: Instruction, called: Function) -> frozenset[str] | None:
         """The texts under which a function stands in the table of a look-up; None where not all of them are known."""
-        key = (function, lookup, called)
-        if key not in self._texts:
-            found = [self._under(*entry, called) for entry in self._entries(function, lookup)]
-            known = [each for each in found if each is not None]
-            self._texts[key] = frozenset().union(*known) or None if len(known) == len(found) else None
-        return self._texts[key]
+        found = [self._under(*entry, called) for entry in self._entries(function, lookup)]
+        known = [each for each in found if each is not None]
+        return frozenset().union(*known) or None if len(known) == len(found) else None
 
     def _entries(self, function: Function, lookup: Instruction) -> Iterator[Entry]:
         """What is put into the table of a look-up, and into the lists that it holds."""

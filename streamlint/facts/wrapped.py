@@ -12,6 +12,7 @@ from streamlint.facts.instructions import arguments_of, uncast
 from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 
 MOST_MEANT = 3
 """Functions that one call may run in a closure; behind that the call is not followed past it."""
@@ -25,7 +26,6 @@ class Wrapped:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
-        self._handing: dict[Function, tuple[frozenset[Instruction], int]] = {}
 
     def passes_on(self, closure: Function) -> frozenset[Instruction]:
         """The calls by which a closure hands on all that it is given."""
@@ -35,13 +35,12 @@ class Wrapped:
         """Whether a closure hands on what it is given whichever way it goes."""
         return not _may_pass_by(closure, {closure.blocks[call] for call in self.passes_on(closure)})
 
+    @memoized
     def _found(self, closure: Function) -> tuple[frozenset[Instruction], int]:
         """Those calls, and the number of the decorator's parameter that they call."""
-        if closure not in self._handing:
-            kinds, decorator = {one.kind for one in closure.code.parameters}, closure.parent
-            is_closure = decorator is not None and decorator.code.kind == "function" and kinds.issuperset(_STARS)
-            self._handing[closure] = self._find(closure, decorator) if is_closure and decorator is not None else _NOTHING
-        return self._handing[closure]
+        kinds, decorator = {one.kind for one in closure.code.parameters}, closure.parent
+        is_closure = decorator is not None and decorator.code.kind == "function" and kinds.issuperset(_STARS)
+        return self._find(closure, decorator) if is_closure and decorator is not None else _NOTHING
 
     def _find(self, closure: Function, decorator: Function) -> tuple[frozenset[Instruction], int]:
         constants = closure.unit.ir.constants

@@ -12,13 +12,13 @@ from streamlint.fix.streams import streams_of
 
 def recorded(finding: Finding, code: PythonCode, allocated: Span) -> Iterator[Fix]:
     """``record_stream`` for each use that the trail shows; ``allocated`` is where the tensor was made."""
-    made = code.call_at(allocated)
-    tensor = code.target_of(made)
+    call = code.call_at(allocated)
+    tensor = code.target_of(call)
     for step in finding.trail:
         if not step.message.startswith("used on another stream") or step.span.file != code.file:
             continue
         use = code.statement_at(step.span)
-        if not code.sees(tensor, made, use):
+        if not code.sees(tensor, call, use):
             continue
         current = f"{code.called('torch', 'torch')}.cuda.current_stream()"
         for stream in [*streams_of(finding, code, use, "the other stream: "), current]:

@@ -16,11 +16,11 @@ def streams_of(finding: Finding, code: PythonCode, user: ast.AST, lead: str) -> 
         if not step.message.startswith(lead) or step.span.file != code.file:
             continue
         try:
-            made = code.call_at(step.span)
-            name = code.target_of(made)
+            call = code.call_at(step.span)
+            name = code.target_of(call)
         except NotThere:
             continue
-        if code.sees(name, made, user):
+        if code.sees(name, call, user):
             names.append(name)
     return names
 

@@ -163,14 +163,14 @@ def _edits(fixes: Mapping[int, Fix]) -> list[Edit]:
 def _apart(fixes: Mapping[int, Fix]) -> list[int]:
     """As many fixes, from the first on, as neither overlap nor touch; those that make the same edits are one."""
     taken: list[tuple[tuple[int, int], tuple[int, int]]] = []
-    made: set[tuple[Edit, ...]] = set()
+    tried: set[tuple[Edit, ...]] = set()
     chosen = []
     for number, fix in fixes.items():
-        if fix.edits not in made:
+        if fix.edits not in tried:
             ends = [_ends(edit.span) for edit in fix.edits]
             if any(_touches(taken, *one) for one in ends):
                 continue
-            made.add(fix.edits)
+            tried.add(fix.edits)
             for one in ends:
                 insort(taken, one)
         chosen.append(number)

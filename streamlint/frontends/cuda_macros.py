@@ -300,8 +300,8 @@ class _Site:
         if macro.variadic:
             rest = self.args[len(params) - 1 :]
             values[params[-1]] = Argument(rest[0].start, rest[-1].end) if rest else Argument(self.name_end, self.name_end)
-        made = _Substitution(self, macro.body, values).pieces()
-        return self.rescan(made) if self.expander.budget > 0 else None  # what it holds was expanded meanwhile
+        pieces = _Substitution(self, macro.body, values).pieces()
+        return self.rescan(pieces) if self.expander.budget > 0 else None  # what it holds was expanded meanwhile
 
 
 class _Substitution:

@@ -21,16 +21,16 @@ def lower(path: str, text: str) -> p.Module:
     """Lower one ``.pyx``, ``.pxd`` or ``.pxi``. A line that cannot be read costs the statement."""
     if "\0" in text:
         raise UnreadableSource(1, 1, "source holds a null byte; is this a binary file?")
-    made = translate(text)
-    python, problems = _repaired(made.text)
+    translation = translate(text)
+    python, problems = _repaired(translation.text)
     try:
         module = lower_python(path, python)
     except UnreadableSource as error:
         raise UnreadableSource(error.row, error.column, f"this Cython could not be read: {error.message}") from None
     module.text = text
-    module.includes = tuple(made.includes)
+    module.includes = tuple(translation.includes)
     module.problems += problems
-    _restore(module, made, text)
+    _restore(module, translation, text)
     return module
 
 

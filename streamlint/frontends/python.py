@@ -42,12 +42,12 @@ def lower(path: str, text: str) -> Module:
             read, tree = _read(text)
             if not PLACES_F_STRINGS and _FORMATTED.search(read) is not None:
                 place(tree, read)
-            made = lower_module(path, text, read, tree)
+            module = lower_module(path, text, read, tree)
     except RecursionError:
         raise UnreadableSource(1, 1, "left out: code is nested too deeply") from None
     if "streamlint:" in text:
-        attach(made, comments_of(text))
-    return made
+        attach(module, comments_of(text))
+    return module
 
 
 def tree_of(text: str) -> ast.Module | None:

@@ -27,19 +27,19 @@ def in_older_grammar(text: str) -> str:
     for own, other in ("\"'", "'\""):
         text = re.sub(_NESTED.replace('"', own), partial(_quoted, own, other), text)
     masked = _TEXT.sub(lambda found: _INNER.sub(" ", found[0]), text)
-    made = list(text)
+    characters = list(text)
     for found in _ALIAS.finditer(masked):
-        made[found.start(1) : found.end(1)] = found[2].ljust(len(found[1]))
+        characters[found.start(1) : found.end(1)] = found[2].ljust(len(found[1]))
     for found in _PARAMETERS.finditer(masked):
         end = _closing(masked, found.start(1))
-        made[found.start(1) : end] = " " * (end - found.start(1))
+        characters[found.start(1) : end] = " " * (end - found.start(1))
     for found in _GROUP.finditer(masked):
-        made[found.start(1)] = " "
+        characters[found.start(1)] = " "
     for found in _KINDS.finditer(masked):
-        made[found.start(1) : found.end(1)] = f"({found[2]}{found[3]})".ljust(len(found[1]))
+        characters[found.start(1) : found.end(1)] = f"({found[2]}{found[3]})".ljust(len(found[1]))
     for found in _TEMPLATE.finditer(masked):
-        made[found.start(1)] = "f"
-    return "".join(made)
+        characters[found.start(1)] = "f"
+    return "".join(characters)
 
 
 def _quoted(own: str, other: str, formatted: re.Match[str]) -> str:

@@ -77,9 +77,9 @@ def _expression(low: Lowering, node: ast.Expr) -> Statement | None:
 def _assign(low: Lowering, node: ast.Assign) -> Statement:
     value = expression(low, node.value)
     if isinstance(value, Call) and len(node.targets) == 1 and isinstance(target := node.targets[0], ast.Name):
-        made = named_tuple(low, target.id, value, low.at[node])
-        if made is not None:
-            return made
+        definition = named_tuple(low, target.id, value, low.at[node])
+        if definition is not None:
+            return definition
     return Assign(tuple(expression(low, target) for target in node.targets), value, at=low.at[node])
 
 

@@ -21,9 +21,9 @@ from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_rest import is_on_stream
-from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.concurrent_work import Event
 from streamlint.ordering.found_null import found_null, parameters_in
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of

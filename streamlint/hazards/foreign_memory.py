@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Container, Memory, Site
 from streamlint.ir import opcodes as op
-from streamlint.ordering.beside import Event
+from streamlint.ordering.concurrent_work import Event
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.storage import Storages, plain
 from streamlint.transfer.carried import Carried, Carriers

@@ -12,9 +12,9 @@ from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.beside import Event, waits_for
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import AMBIENT, NULL, PARAMETER
+from streamlint.ordering.concurrent_work import Event, waits_for
 from streamlint.ordering.drained import Death, Drained
 from streamlint.ordering.earlier import Earlier, Life
 from streamlint.ordering.last_records import LastRecords

@@ -17,9 +17,9 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import MADE, NULL, PARAMETER
+from streamlint.ordering.concurrent_work import Event
 from streamlint.ordering.early_reads import EarlyRead
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull

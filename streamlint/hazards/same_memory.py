@@ -10,9 +10,9 @@ from streamlint.facts.objects import Site
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
+from streamlint.ordering.concurrent_work import Event
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.launch_rows import Queued

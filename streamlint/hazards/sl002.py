@@ -17,9 +17,9 @@ from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
+from streamlint.ordering.cached_streams import CachedStream, CachedStreams
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
-from streamlint.ordering.kept import Kept, KeptStreams
 from streamlint.support.records import replace
 from streamlint.transfer.actions import HANDLE
 from streamlint.transfer.launch_rows import Queued
@@ -74,13 +74,13 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
             yield Found(event.at.function, event.at.instruction, event.work, event.choice, "other streams have work in flight", event.via)
 
 
-def _kept(streams: Streams) -> Iterator[Kept]:
+def _kept(streams: Streams) -> Iterator[CachedStream]:
     """Current streams that were asked for once: as stale as none."""
     rows = streams.facts.cpp_models.with_effect("stream_of").items()
     asking = {name for name, each in rows if any(row.get("which") == "current" for row in each)}
     units = {unit for name in asking for unit in streams.facts.program.cpp.mentioning(name)}
     near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
-    kept = KeptStreams(streams.transfer, streams.choices.places, streams.in_scope)
+    kept = CachedStreams(streams.transfer, streams.choices.places, streams.in_scope)
     for unit in sorted(near, key=lambda one: one.number):
         yield from kept.of(unit)
 
@@ -116,8 +116,8 @@ def _trail(streams: Streams, judge: DefaultStream, found: Found, level: Site) ->
     """What leads to the work: other streams, where the default one was chosen, the handle, and the calls between."""
     choice, here = found.choice, Site(found.function, found.instruction)
     trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
-    if choice.asked is not None and choice.asked not in (choice.at, here):
-        trail.append(Step("default stream obtained here", span_of(choice.asked)))
+    if choice.obtained is not None and choice.obtained not in (choice.at, here):
+        trail.append(Step("default stream obtained here", span_of(choice.obtained)))
     if choice.at != here:
         trail.append(Step("the work on the default stream", span_of(here)))
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]

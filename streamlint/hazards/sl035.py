@@ -25,8 +25,8 @@ def find(context: Context) -> Iterator[Finding]:
         yield RULE().report(work, span_of(found.start), span_of(found.chosen))
     launches = UnguardedLaunches(context.transfer, devices)
     for each in launches.streams():
-        at = Site(each.asked.function, each.asked.instruction)
-        asked = Operation(span_of(at), each.asked.row.library, each.asked.name, context=context.surroundings(at.function))
+        at = Site(each.obtained.function, each.obtained.instruction)
+        asked = Operation(span_of(at), each.obtained.row.library, each.obtained.name, context=context.surroundings(at.function))
         yield RULE().report_stream(asked, span_of(each.made), span_of(each.launch))
     for one in launches.find():
         launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))

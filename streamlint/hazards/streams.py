@@ -13,14 +13,14 @@ from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_rest import AtRest
-from streamlint.ordering.beside import DEEPEST, Beside
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
+from streamlint.ordering.concurrent_work import DEEPEST, ConcurrentWork
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.streams_in_scope import StreamsInScope
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.transfer.launches import Launches
 
 
@@ -33,7 +33,7 @@ class Streams:
         self.facts = context.facts
         self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
-        self.beside = Beside(self.transfer, self.launches, self.choices, deepest)
+        self.beside = ConcurrentWork(self.transfer, self.launches, self.choices, deepest)
         self.in_scope = StreamsInScope(self.transfer, self.beside)
         self.at_rest = AtRest(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)
@@ -92,7 +92,7 @@ class Streams:
         path, *numbers = per_thread_place(unit.path).rsplit(":", 3)
         if len(numbers) == 3:
             row, start, end = map(int, numbers)
-            return (Step("built with per-thread default streams here", Span(shown(path), row, start, row, end)),)
+            return (Step("built with per-thread default streams here", Span(display_path(path), row, start, row, end)),)
         name = unit.path.rpartition("/")[2]
         for other in self.facts.program.units.values():
             text = other.source.text

@@ -150,9 +150,9 @@ class Code:
         return marshal.dumps((head, (*rest, self.specialised), *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
-    def load(cls, kept: bytes, first_row: int) -> Code:
+    def load(cls, data: bytes, first_row: int) -> Code:
         """The code that `dump` wrote, where it stands now."""
-        head, rest, lengths, stream, handlers = marshal.loads(kept)
+        head, rest, lengths, stream, handlers = marshal.loads(data)
         code = cls(*head[:4])
         code.parent, code.class_name, code.flags = head[4], head[5], frozenset(head[6])
         code.parameters = tuple(Parameter(*one) for one in rest[0])
@@ -259,7 +259,7 @@ class ModuleIR:
 
     __slots__ = (
         "_codes",
-        "_kept",
+        "_packed",
         "aliases",
         "annotations",
         "classes",
@@ -299,7 +299,7 @@ class ModuleIR:
         # (name, qualified name, kind, parent, class, first row) of each code: enough to find one without loading it.
         self.outline = [(code.name, code.qualname, code.kind, code.parent, code.class_name, code.first_row) for code in codes]
         self._codes: list[Code | None] = list(codes)
-        self._kept: list[bytes] = []
+        self._packed: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -308,7 +308,7 @@ class ModuleIR:
         """The code of one function, loaded when it is first asked for."""
         found = self._codes[number]
         if found is None:
-            found = self._codes[number] = Code.load(zlib.decompress(self._kept[number]), self.outline[number][5])
+            found = self._codes[number] = Code.load(zlib.decompress(self._packed[number]), self.outline[number][5])
         return found
 
     def codes(self) -> Iterator[Code]:
@@ -318,7 +318,7 @@ class ModuleIR:
 
     def dump(self) -> bytes:
         """The module as bytes; its path is not part of them, so that the bytes depend on the file's content alone."""
-        codes = self._kept or [zlib.compress(self.code(number).dump(), _LEVEL) for number in range(len(self))]
+        codes = self._packed or [zlib.compress(self.code(number).dump(), _LEVEL) for number in range(len(self))]
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
         about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases, self.problems)
         declared = tuple((*one[:3], tuple(map(tuple, one.parameters)), *one[4:]) for one in self.declared)
@@ -326,9 +326,9 @@ class ModuleIR:
         return marshal.dumps((about, self.constants, classes, self.outline, codes, declared, macros), 2)
 
     @classmethod
-    def load(cls, path: str, kept: bytes) -> ModuleIR:
+    def load(cls, path: str, data: bytes) -> ModuleIR:
         """The module that `dump` wrote. Functions stay packed until they are asked for."""
-        about, constants, classes, outline, codes, declared, macros = marshal.loads(kept)
+        about, constants, classes, outline, codes, declared, macros = marshal.loads(data)
         module = cls(path, about[0], constants, [], [])
         module.includes, module.namespaces, module.using = about[1], about[2], about[3]
         module.annotations, module.globals, module.aliases, module.problems = about[4:]
@@ -338,5 +338,5 @@ class ModuleIR:
         module.declared = tuple(
             DeclarationIR(one[0], one[1], one[2], tuple(Parameter(*each) for each in one[3]), one[4], one[5]) for one in declared
         )
-        module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
+        module.outline, module._packed, module._codes = outline, codes, [None] * len(codes)
         return module

@@ -35,7 +35,7 @@ class Captures:
             return None
         if capture is not None:
             return self._inside(call, capture, events)
-        return self._beside(call)
+        return self._outside(call)
 
     def _is_dead(self, event: int) -> bool:
         """Whether the event was last recorded in a capture that has ended, or is lost."""
@@ -100,7 +100,7 @@ class Captures:
             capture.clocks.issue(call.clock)
         return DONE
 
-    def _beside(self, call: Call) -> str | None:
+    def _outside(self, call: Call) -> str | None:
         effect = call.effect
         owner = self._events.get(call.event) if call.event is not None else None
         if effect.work is Work.WAIT and owner is not None:

@@ -184,15 +184,15 @@ one contradicts the model with that fact turned round, its own program aside.
 
 
 def _facts() -> str:
-    shown = _shown()
+    confirmed = _confirmed()
     turned = {row["fact"]: row for report in _evidence("turned*.json") for row in report["self_test"]}
     parts = ["## The facts\n\n" + _FACTS.strip()]
     for title, group in GROUPS.items():
-        parts.append(f"### {title}\n\n" + _table(_FACT_HEAD, (_fact_row(fact, shown, turned) for fact in group)))
+        parts.append(f"### {title}\n\n" + _table(_FACT_HEAD, (_fact_row(fact, confirmed, turned) for fact in group)))
     return "\n\n".join(parts)
 
 
-def _shown() -> set[str]:
+def _confirmed() -> set[str]:
     """The facts whose own programs did what the model says in every kept run that ran them."""
     outcomes: dict[str, bool] = {}
     for run in _evidence("run-*.json"):
@@ -201,8 +201,8 @@ def _shown() -> set[str]:
     return {name for name, agreed in outcomes.items() if agreed}
 
 
-def _fact_row(fact: Fact, shown: set[str], turned: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    program = "`" + fact.shown_by.replace("\n", "`<br>`") + "`" + ("" if fact.name in shown else "<br>(not run)")
+def _fact_row(fact: Fact, confirmed: set[str], turned: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    program = "`" + fact.shown_by.replace("\n", "`<br>`") + "`" + ("" if fact.name in confirmed else "<br>(not run)")
     row = turned.get(fact.name)
     runs = "" if row is None else f"{row['runs']:,}" if row["caught"] else f"not in {row['runs']:,}"
     return [f"**{fact.name}** {fact.says}", _WORDS[fact.strength], fact.source, program, runs]

@@ -52,10 +52,14 @@ class AbsentRecords:
         """The waits for events that an instruction makes and nothing records: for all of them, or for one of the keys of a container."""
         if function.is_cpp or one[0] not in CALLING:
             return []
-        made = Site(function, one)
+        creation = Site(function, one)
         for key in dict.fromkeys((None, *self._keys(function, one))):
-            waits = _Trace(self, made, key).run()
-            if waits and not any(self._may_record(made, key, *record) for record in self.events.records) and not self._is_asked_for(made):
+            waits = _Trace(self, creation, key).run()
+            if (
+                waits
+                and not any(self._may_record(creation, key, *record) for record in self.events.records)
+                and not self._is_tested(creation)
+            ):
                 return sorted(set(waits), key=lambda wait: (wait[0].function.unit.path, wait[0].row))
         return []
 
@@ -93,7 +97,7 @@ class AbsentRecords:
         path = [each.key for each in self.places.of(function, register).path if isinstance(each, Element)]
         return key is None or not path or not is_other(path[-1], key)
 
-    def _is_asked_for(self, made: Site) -> bool:
+    def _is_tested(self, made: Site) -> bool:
         """Whether code asks the object that keeps the event for attributes by names that are not known."""
         owner = made.function.body_of or made.function.owner
         if owner is None:
@@ -208,10 +212,10 @@ class _Trace:
         key = ANY if use[0] == op.APPEND else self.places.element(function, use[3])
         is_first = not held.path and self.key is not None
         path = (Element(self.key) if is_first else key, *held.path)
-        made = function.definitions[container]
-        if made is not None and made[0] == op.ATTR:
-            yield from self._read_as(self._classes(function, made[3]), function.text(made[4]), path)
-        elif made is not None and made[0] in (op.BUILD, op.DICT, op.CALL):
+        definition = function.definitions[container]
+        if definition is not None and definition[0] == op.ATTR:
+            yield from self._read_as(self._classes(function, definition[3]), function.text(definition[4]), path)
+        elif definition is not None and definition[0] in (op.BUILD, op.DICT, op.CALL):
             yield Held(function, container, path)
         else:
             raise _Escapes
@@ -256,7 +260,7 @@ class _Trace:
         given = [each for _, each in argument_registers(function, use)]
         name = function.text(use[4]) if use[0] == op.INVOKE else function.dotted(use[3]).rpartition(".")[2]
         if use[0] == op.INVOKE and use[3] == register and path:
-            yield from self._asked(held, use, name)
+            yield from self._by_method(held, use, name)
         elif not path and any(self.transfer.modelled(function, use)):
             self._hear(held, use)
         elif path and name in ("enumerate", "zip"):
@@ -267,7 +271,7 @@ class _Trace:
         elif name not in _LOOKS_AT:
             yield from self._entered(held, use)
 
-    def _asked(self, held: Held, use: Instruction, name: str) -> Iterator[Held]:
+    def _by_method(self, held: Held, use: Instruction, name: str) -> Iterator[Held]:
         """A method of a container that holds the event."""
         function, _, path = held
         if isinstance(path[0], str):  # a method of the object that has it: it reads the attribute by itself

@@ -94,8 +94,8 @@ def _is_one_more(function: Function, register: int) -> bool:
 def _iterated(function: Function, one: Instruction) -> Instruction | None:
     """What makes the iterator of which an instruction takes the next element, or a part of it."""
     given = function.definitions[one[3]] if one[0] == op.UNPACK else one
-    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
-    return function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+    definition = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
+    return function.definitions[definition[3]] if definition is not None and definition[0] == op.ITER else None
 
 
 def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:

@@ -13,6 +13,7 @@ from streamlint.facts.objects import Constant, Site
 from streamlint.ir import opcodes as op
 from streamlint.ordering.decided import Link
 from streamlint.ordering.spaces import Spaces
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
@@ -38,7 +39,6 @@ class Arms:
         self.transfer = transfer
         self.facts = transfer.facts
         self.decided = Spaces(transfer)
-        self._known: dict[tuple[Function, int, bool], bool] = {}
         self._conditions: dict[tuple[Function, int], tuple[tuple[int, bool], ...]] = {}
 
     def way(self, first: Function, binding: Site | None, calls: Sequence[Site], last: Site, needs: Sequence[int] = ()) -> Way:
@@ -79,11 +79,9 @@ class Arms:
                 found = Way.ASIDE
         return found
 
+    @memoized
     def _is_aside(self, function: Function, condition: int, holds: bool) -> bool:
-        key = function, condition, holds
-        if key not in self._known:
-            self._known[key] = self._sets_aside(function, condition, holds)
-        return self._known[key]
+        return self._sets_aside(function, condition, holds)
 
     def _sets_aside(self, function: Function, condition: int, holds: bool) -> bool:
         on_cuda = self._on_cuda(function, condition)

@@ -10,10 +10,11 @@ from streamlint.facts.instructions import last_name, unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.beside import Beside, Event, waits_for
 from streamlint.ordering.choice import given_to
 from streamlint.ordering.choices import NULL
+from streamlint.ordering.concurrent_work import ConcurrentWork, Event, waits_for
 from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -21,21 +22,20 @@ from streamlint.transfer.transfer import CALLING, Transfer
 class AtRest:
     """Looks at the ways on from work on the null stream."""
 
-    def __init__(self, transfer: Transfer, beside: Beside) -> None:
+    def __init__(self, transfer: Transfer, concurrent: ConcurrentWork) -> None:
         self.transfer = transfer
-        self.beside = beside
+        self.concurrent = concurrent
         self.conditions = transfer.one_of(Conditions, transfer)
-        self._known: dict[Function, tuple[frozenset[Instruction], frozenset[Instruction]]] = {}
 
     def is_alone(self, function: Function, one: Instruction) -> bool:
         """Whether other streams have had work before, which is over, and get none again before the host has waited for this."""
-        if self.beside.in_flight(function, one) or not any(map(is_on_stream, self.beside.before(function, one))):
+        if self.concurrent.in_flight(function, one) or not any(map(is_on_stream, self.concurrent.before(function, one))):
             return False
         return self._is_waited_for(function, one, self._sorted(function)[0])
 
     def is_ended(self, function: Function, one: Instruction) -> bool:
         """Whether nothing of the function's other streams is in flight, and the host waits for the whole device before they get work."""
-        if self.beside.in_flight(function, one):
+        if self.concurrent.in_flight(function, one):
             return False
         return self._is_waited_for(function, one, frozenset(filter(partial(self._is_for_device, function), function.code.instructions())))
 
@@ -43,21 +43,21 @@ class AtRest:
         """Whether all calls of a function stand behind a wait of the host, with nothing in flight there: for the device, or for each of the
         streams that they give for some parameters; and whether the function puts no work on another stream before an instruction."""
         places = list(self.transfer.facts.call_places(function))
-        if not places or any(is_on_stream(event) for event in self.beside.before(function, one)):
+        if not places or any(is_on_stream(event) for event in self.concurrent.before(function, one)):
             return False
         return all(self._is_idle_at(caller, call, function, streams) for caller, call in places)
 
     def _is_idle_at(self, caller: Function, call: Instruction, function: Function, streams: Collection[int]) -> bool:
         """Whether the host has waited for the streams of a call before it, on all ways, and nothing came behind that."""
-        inside = (event for event in self.beside.events(caller) if event.instruction == call)
-        is_again = self.beside.is_repeated(caller, call) and any(map(is_on_stream, inside))
-        if is_again or self.beside.in_flight(caller, call):
+        inside = (event for event in self.concurrent.events(caller) if event.instruction == call)
+        is_again = self.concurrent.is_repeated(caller, call) and any(map(is_on_stream, inside))
+        if is_again or self.concurrent.in_flight(caller, call):
             return False
         waits = [
             event
-            for event in self.beside.own(caller)
+            for event in self.concurrent.own(caller)
             if event.work is None and caller.control.dominates(caller.homes[event.instruction][0], caller.homes[call][0])
-            if self.beside.leads_to(caller, event.instruction, call)
+            if self.concurrent.leads_to(caller, event.instruction, call)
         ]
         if any(wait.choice is None for wait in waits):
             return True
@@ -65,7 +65,7 @@ class AtRest:
         return bool(given) and all(register is not None and self._waits_for(caller, call, register, waits) for register in given)
 
     def _waits_for(self, caller: Function, call: Instruction, register: int, waits: list[Event]) -> bool:
-        found = list(self.beside.choices.of_register(caller, register, Site(caller, call), (), False)) if register >= 0 else []
+        found = list(self.concurrent.choices.of_register(caller, register, Site(caller, call), (), False)) if register >= 0 else []
         return bool(found) and all(any(waits_for(wait, choice) for wait in waits) for choice in found)
 
     def _is_for_device(self, function: Function, one: Instruction) -> bool:
@@ -101,17 +101,15 @@ class AtRest:
                 return (end[3] if holds != turned else end[4],)
         return tuple(function.control.successors[block])
 
+    @memoized
     def _sorted(self, function: Function) -> tuple[frozenset[Instruction], frozenset[Instruction]]:
         """The instructions at which the host waits for the null stream, and those that give other streams work or choose a device."""
-        known = self._known.get(function)
-        if known is None:
-            events = self.beside.events(function)
-            names = self.transfer.names(frozenset({"setting"}))
-            chosen = (one for opcode in CALLING for one in function.by_opcode[opcode] if last_name(function, one) in names)
-            devices = (one for one in chosen for call in self.transfer.modelled(function, one) if call.row.get("what") == "device")
-            others = frozenset((*(event.instruction for event in events if is_on_stream(event)), *devices))
-            known = self._known[function] = frozenset(event.instruction for event in events if _waits(event)) - others, others
-        return known
+        events = self.concurrent.events(function)
+        names = self.transfer.names(frozenset({"setting"}))
+        chosen = (one for opcode in CALLING for one in function.by_opcode[opcode] if last_name(function, one) in names)
+        devices = (one for one in chosen for call in self.transfer.modelled(function, one) if call.row.get("what") == "device")
+        others = frozenset((*(event.instruction for event in events if is_on_stream(event)), *devices))
+        return frozenset(event.instruction for event in events if _waits(event)) - others, others
 
 
 def is_on_stream(event: Event) -> bool:

@@ -11,6 +11,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places, is_object
 from streamlint.ordering.streams import Currents
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -30,7 +31,6 @@ class BoundHandles(Handles):
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         super().__init__(transfer, places)
-        self._elsewhere: dict[tuple[Function, int], Bound | None] = {}
 
     def before(self, function: Function, one: Instruction, handle: int) -> int | None:
         """The register of the stream that a handle was given last, on the way to an instruction in its function."""
@@ -44,12 +44,10 @@ class BoundHandles(Handles):
                 return calls[each].one("stream")
         return None
 
+    @memoized
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""
-        key = (function, handle)
-        if key not in self._elsewhere:
-            self._elsewhere[key] = self._find_elsewhere(function, handle)
-        return self._elsewhere[key]
+        return self._find_elsewhere(function, handle)
 
     def _find_elsewhere(self, function: Function, handle: int) -> Bound | None:
         found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]
@@ -76,13 +74,13 @@ class BoundHandles(Handles):
         if theirs is None or stream is None:
             return None
         mine, its = self.places.of(function, handle), self.places.of(call.function, theirs)
-        made = self._made(function, handle) & self._made(call.function, theirs)
-        if not made and not _is_same_member(function, mine, call.function, its):
+        creations = self._made(function, handle) & self._made(call.function, theirs)
+        if not creations and not _is_same_member(function, mine, call.function, its):
             return None
         lane, base = self.places.of(call.function, stream), its.path[:-1]
-        is_beside = bool(mine.path and its.path) and lane.root == its.root and lane.path[: len(base)] == base
-        beside = (Place(mine.root, (*mine.path[:-1], *lane.path[len(base) :])),) if is_beside else ()
-        return Bound(call.function, stream, beside)
+        is_sibling = bool(mine.path and its.path) and lane.root == its.root and lane.path[: len(base)] == base
+        places = (Place(mine.root, (*mine.path[:-1], *lane.path[len(base) :])),) if is_sibling else ()
+        return Bound(call.function, stream, places)
 
 
 def _is_same_member(function: Function, mine: Place, other: Function, its: Place) -> bool:
@@ -131,8 +129,8 @@ class Scopes:
         if one is None or function.is_cpp:
             return None
         kept = self._kept(function, one) if one[0] == op.ATTR else None
-        made = self._of_generator(function, one) if one[0] in (op.CALL, op.INVOKE) else None
-        return kept or made or self._of_object(function, register)
+        bound = self._of_generator(function, one) if one[0] in (op.CALL, op.INVOKE) else None
+        return kept or bound or self._of_object(function, register)
 
     def _of_object(self, function: Function, register: int) -> Bound | None:
         """``with Aside(side):`` of a class whose ``__enter__`` makes a stream current that the object has."""
@@ -143,8 +141,8 @@ class Scopes:
                 continue
             places = inner.places or (self.places.of(inner.function, inner.register),)
             own = (place for place in places if place.root == ("parameter", 0))
-            beside = tuple(name.behind(*place.path) for place in own for name in self.places.names(function, register))
-            return inner._replace(places=beside)
+            named = tuple(name.behind(*place.path) for place in own for name in self.places.names(function, register))
+            return inner._replace(places=named)
         return None
 
     def _kept(self, function: Function, one: Instruction) -> Bound | None:
@@ -153,8 +151,12 @@ class Scopes:
         stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None else ()
         found: list[Bound] = []
         for store in stores if self.places.of(function, one[3]) == Place(("parameter", 0)) else ():
-            made = store.function.definitions[store.value]
-            for call in self.transfer.modelled(store.function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
+            definition = store.function.definitions[store.value]
+            for call in (
+                self.transfer.modelled(store.function, definition)
+                if definition is not None and definition[0] in (op.CALL, op.INVOKE)
+                else ()
+            ):
                 selector = call.row.get("stream")
                 stream = call.given(selector) if call.row.effect == "scope" and isinstance(selector, Selector) else None
                 if stream is not None:
@@ -170,6 +172,6 @@ class Scopes:
             given = operand_of(function, one, callee, index) if isinstance(index, int) else None
             if index == 0 and callee.has_receiver and one[0] == op.INVOKE:
                 given = one[3]
-            beside = (self.places.of(function, given).behind(*place.path),) if given is not None and given >= 0 else ()
-            return Bound(callee, stream.register, beside)
+            places = (self.places.of(function, given).behind(*place.path),) if given is not None and given >= 0 else ()
+            return Bound(callee, stream.register, places)
         return None

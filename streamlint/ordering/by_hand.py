@@ -57,11 +57,15 @@ class ByHand:
         """The register of the stack of contexts that a ``with`` leaves."""
         one = self.function.definitions[register] if register >= 0 else None
         holder = one[3] if one is not None and one[0] == op.ENTER else register
-        made = self.function.definitions[holder] if holder >= 0 else None
-        if made is None or made[0] not in (op.CALL, op.INVOKE) or not any(end[3] == holder for end in self.function.by_opcode[op.EXIT]):
+        definition = self.function.definitions[holder] if holder >= 0 else None
+        if (
+            definition is None
+            or definition[0] not in (op.CALL, op.INVOKE)
+            or not any(end[3] == holder for end in self.function.by_opcode[op.EXIT])
+        ):
             return op.NONE
-        called = self.function.dotted(made[3])
-        called = f"{called}.{self.function.text(made[4])}" if made[0] == op.INVOKE else called
+        called = self.function.dotted(definition[3])
+        called = f"{called}.{self.function.text(definition[4])}" if definition[0] == op.INVOKE else called
         meant = self.transfer.facts.scopes.find(self.function.unit, called)
         return (
             holder
@@ -71,9 +75,9 @@ class ByHand:
 
     def _stream(self, register: int) -> Stream | None:
         """The stream that a scope makes current."""
-        made = self.function.definitions[register] if register >= 0 else None
-        if made is not None and made[0] in (op.CALL, op.INVOKE):
-            return next(self._of_call(made), None)
+        definition = self.function.definitions[register] if register >= 0 else None
+        if definition is not None and definition[0] in (op.CALL, op.INVOKE):
+            return next(self._of_call(definition), None)
         kinds = {value.kind for value in self.transfer.values(self.function, register) if isinstance(value, LibraryObject)}
         return Stream(UNKNOWN, register) if "scope" in kinds else None
 

@@ -91,12 +91,12 @@ class Callbacks:
 
     def _of_parameters(self, function: Function, register: int) -> Iterator[Function]:
         """The function that a field of a structure names, which the registration is given by its address."""
-        made = function.definitions[register]
-        if made is None or made[0] != op.ADDRESS:
+        definition = function.definitions[register]
+        if definition is None or definition[0] != op.ADDRESS:
             return
         for one in function.by_opcode[op.SET_ATTR]:
             held = function.definitions[one[2]]
-            if held is not None and held[0] == op.LOAD and held[3] == made[3] and function.text(one[3]) == "fn":
+            if held is not None and held[0] == op.LOAD and held[3] == definition[3] and function.text(one[3]) == "fn":
                 yield from self._functions(self.transfer.values(function, one[4]))
 
     def _passed_callbacks(self, body: Function, depth: int) -> Iterator[Function]:

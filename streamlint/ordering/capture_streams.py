@@ -118,8 +118,8 @@ class CaptureStreams(CaptureWalk):
             return "null", ()
         if stream.kind != CURRENT:
             return self._named(state, function, stream.register)
-        made = function.definitions[stream.register] if stream.register >= 0 else None
-        return self._ambient(state, made if made is not None and made[0] in (op.CALL, op.INVOKE) else one)
+        definition = function.definitions[stream.register] if stream.register >= 0 else None
+        return self._ambient(state, definition if definition is not None and definition[0] in (op.CALL, op.INVOKE) else one)
 
     def _ambient(self, state: State, one: Instruction) -> tuple[str, tuple[Place, ...]]:
         """The current stream of an instruction: what scopes and calls in the region have chosen; else the captured one."""
@@ -192,8 +192,8 @@ class CaptureStreams(CaptureWalk):
         """What names a stream or an event: where it was made, or else the places that hold it."""
         values = self.transfer.values(function, register) if register >= 0 else ()
         sites = [value.site for value in values if isinstance(value, LibraryObject) and value.detail not in (CURRENT,)]
-        made = tuple(Place(("global", "site", site)) for site in sites if site is not None)
-        return made or (self.places.names(function, register) if register >= 0 else ())
+        creations = tuple(Place(("global", "site", site)) for site in sites if site is not None)
+        return creations or (self.places.names(function, register) if register >= 0 else ())
 
     def _was_recorded(self, events: tuple[Place, ...]) -> bool:
         """Whether an event was recorded before the capture began, in the function that begins it."""

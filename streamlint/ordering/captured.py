@@ -100,8 +100,8 @@ class Captured:
                 if register < 0:
                     continue
                 each = self._of_register(capture, register) if register not in inside else None
-                made = function.definitions[register]
-                if each is None and made is not None and (made[0] in _NAMED or self._is_element(function, made)):
+                definition = function.definitions[register]
+                if each is None and definition is not None and (definition[0] in _NAMED or self._is_element(function, definition)):
                     each = self._of_place(capture, self.places.of(function, register), register)
                 if each is not None:
                     found.setdefault((each.start, each.tracked), each)
@@ -118,8 +118,8 @@ class Captured:
         if capture.call.row.get("owns") or function.is_cpp or self._has_own_pool:
             return
         for one in region:
-            made = [work for work in self.transfer.works(function, one) if work.made >= 0 and not work.assumed]
-            register = next((work.made for work in made if self.memory.is_on_device(function, work.made, work, False)), op.NONE)
+            producing = [work for work in self.transfer.works(function, one) if work.made >= 0 and not work.assumed]
+            register = next((work.made for work in producing if self.memory.is_on_device(function, work.made, work, False)), op.NONE)
             if register < 0 and self._is_made_by_call(function, one):
                 register = one[2]
             if register >= 0:
@@ -138,9 +138,9 @@ class Captured:
                 for inner in callee.code.instructions() if not callee.is_cpp else ():
                     at = Site(callee, inner)
                     waiting.append((at, calls | {at}))
-                    made = [work for work in self.transfer.works(callee, inner) if work.made >= 0 and not work.assumed]
-                    if any(self.memory.is_on_device(callee, work.made, work, False) for work in made):
-                        tracked = frozenset(Tracked(BUFFER, place) for work in made for place in self.places.names(callee, work.made))
+                    producing = [work for work in self.transfer.works(callee, inner) if work.made >= 0 and not work.assumed]
+                    if any(self.memory.is_on_device(callee, work.made, work, False) for work in producing):
+                        tracked = frozenset(Tracked(BUFFER, place) for work in producing for place in self.places.names(callee, work.made))
                         yield Input(capture, inner, tracked, at, True, True, calls)
 
     @cached_property

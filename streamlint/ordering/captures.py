@@ -54,7 +54,7 @@ class Captures(CaptureStreams):
             part = call.row.get("part")
             for capture in self._captures(call) if part in ("scope", "begin") else ():
                 yield from self._within(capture)
-                yield from self._pinned_beside(capture)
+                yield from self._pinned_meanwhile(capture)
         for call in self.transfer.sites({"same"}, where=lambda row: row.get("captures") is not None):
             capture = Capture(Site(call.function, call.instruction), call, Mode.GLOBAL, op.NONE, False)
             for body in self._bodies(call):
@@ -67,7 +67,7 @@ class Captures(CaptureStreams):
             for each in built[4:] if built is not None and built[0] == op.BUILD else (register,):
                 yield from dict.fromkeys(self.processes.callables(call.function, each))
 
-    def _pinned_beside(self, capture: Capture) -> Iterator[Refused]:
+    def _pinned_meanwhile(self, capture: Capture) -> Iterator[Refused]:
         """A thread of a loader pins memory while everybody's unsafe calls are forbidden."""
         site, row = capture.begin, capture.call.row
         if capture.mode is Mode.GLOBAL and row.library == "torch":
@@ -274,8 +274,8 @@ class Captures(CaptureStreams):
     def _is_work(self, state: State, one: Instruction, operation: DeviceOperation, where: str, places: tuple[Place, ...]) -> bool:
         """Whether an operation is work of a device: a read or computation of what may be there, a copy that is one."""
         if operation.kind in (device.READ, device.COMPUTE) and not self._is_on_device(state, operation):
-            is_beside = operation.kind == device.COMPUTE and ORIGIN not in places
-            return is_beside and self.is_for_tensors(state.frame.function, one, operation)
+            is_outside = operation.kind == device.COMPUTE and ORIGIN not in places
+            return is_outside and self.is_for_tensors(state.frame.function, one, operation)
         return operation.kind != device.COPY or where == "null" or self._is_copy(state, operation)
 
     def _worked(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
@@ -291,7 +291,7 @@ class Captures(CaptureStreams):
                 return self._forks(state, one, operation, places)
         elif where == "null" and self._capture.is_blocking:
             self._refuse(state, one, operation, "null-stream", Status.IMPLICIT)
-        elif where in ("out", "null") and operation.kind in _LAUNCHES and _runs_beside(self._capture, operation):
+        elif where in ("out", "null") and operation.kind in _LAUNCHES and _runs_outside(self._capture, operation):
             self._refuse(state, one, operation, "outside", Status.ISOLATION)
             return state.tracked | {Tracked("outside", place) for place in places}
         return state.tracked
@@ -350,7 +350,7 @@ class Captures(CaptureStreams):
         return operation.direction == "h2d" and bool(held) and all(value.pinning == "pageable" for value in held)
 
 
-def _runs_beside(capture: Capture, operation: DeviceOperation) -> bool:
+def _runs_outside(capture: Capture, operation: DeviceOperation) -> bool:
     """Whether nobody means to run work once while it is being captured: the stream was not forked from the capture."""
     library = operation.library or capture.call.row.library
     return library == capture.call.row.library and library in capture.call.facts.models.marked("tensors")

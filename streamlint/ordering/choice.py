@@ -17,7 +17,7 @@ from streamlint.waits.operands import operand_of
 class Choice(NamedTuple):
     """A stream that an operation may work on: what it is, how it was chosen (as in `launches`; ``default``: a parameter or member was
     left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be;
-    ``asked`` is the call that gave the default stream."""
+    ``obtained`` is the call that gave the default stream."""
 
     kind: str
     how: str
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
     calls: tuple[Site, ...] = ()
     made: frozenset[LibraryObject] = frozenset()
     place: Place | None = None
-    asked: Site | None = None
+    obtained: Site | None = None
 
     @property
     def key(self) -> object:
@@ -44,8 +44,8 @@ def default_is_null(function: Function, index: int) -> bool:
     """Whether a parameter is null where a call leaves it out."""
     parameter = function.code.parameters[index]
     if function.is_cpp:
-        made = function.default_of(parameter.name)
-        return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
+        default = function.default_of(parameter.name)
+        return default is not None and any(is_null(default, end[2], []) for end in default.by_opcode[op.RETURN] if end[2] >= 0)
     register, parent = function.default_register(index), function.parent
     return register is not None and parent is not None and is_null(parent, register, [])
 

@@ -127,8 +127,8 @@ class Choices:
                 yield from self._of_parameter(function, one[3], at, calls, is_up)
             elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:
                 waiting.append(inner)
-            elif one[0] == op.NAME and not function.is_cpp and (made := self._made_into(function, one)) is not None:
-                yield Choice(MADE, GIVEN, at, calls, frozenset({made}), self.places.of(function, register))
+            elif one[0] == op.NAME and not function.is_cpp and (stored := self._made_into(function, one)) is not None:
+                yield Choice(MADE, GIVEN, at, calls, frozenset({stored}), self.places.of(function, register))
             elif one[0] == op.ATTR and self._is_parameter(function, one[3]) and function.is_cpp:
                 yield from self.of_field(function, one[3], function.text(one[4]), at, calls, is_up)
             else:
@@ -168,13 +168,13 @@ class Choices:
             return
         streams = _streams_of(values)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
-        made = frozenset(value for value in streams if value.detail in _MADE)
-        current = self._other_current(function, register, one, streams) if kinds == {AMBIENT} and not made else None
+        created = frozenset(value for value in streams if value.detail in _MADE)
+        current = self._other_current(function, register, one, streams) if kinds == {AMBIENT} and not created else None
         if current is not None:
             yield from self.of_register(function, current, at, calls)
             return
-        if made:
-            yield Choice(MADE, GIVEN, at, calls, made, place)
+        if created:
+            yield Choice(MADE, GIVEN, at, calls, created, place)
         elif len(kinds) == 1 and _are_literal(streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
             yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, _last_call(node.trace(streams[0])))
         else:

@@ -42,15 +42,15 @@ class Communicators:
         is_cpp = call.function.is_cpp
         for value in self.carriers.values(call.function, register, context):
             if isinstance(value, LibraryObject) and value.kind == "communicator" and value.site is not None:
-                made = self._named(value.site)
-                if made is None:
+                named = self._named(value.site)
+                if named is None:
                     return None
-                found.add(made)
+                found.add(named)
             elif self._is_default(value) and not is_cpp:
                 found.add(WORLD)
             elif not (is_cpp and isinstance(value, LibraryObject)):  # C++: a variable that is declared, and made later
                 return None
-        return frozenset(found) if found and not any(self._backends(made) == "host" for made in found) else None
+        return frozenset(found) if found and not any(self._backends(named) == "host" for named in found) else None
 
     def are_apart(self, first: Communicator, second: Communicator) -> bool:
         """Whether two communicators are shown to be two."""

@@ -18,7 +18,8 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
-from streamlint.ordering.set_flags import asked_for_none
+from streamlint.ordering.set_flags import compared_with_none
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Context
@@ -93,7 +94,6 @@ class Conditions:
         self.constants = constants_of(transfer.facts)
         self.kept_flags = transfer.one_of(KeptFlags, transfer)
         self._branches: dict[Function, Branches] = {}
-        self._compares: dict[Function, dict[Key, int]] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
     def is_rare(self, function: Function, block: int, after: int) -> bool:
@@ -115,7 +115,7 @@ class Conditions:
             return is_there
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
-        if (is_none := self._none_asked(frame, one)) is not None:
+        if (is_none := self._none_compared(frame, one)) is not None:
             return is_none
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
@@ -173,13 +173,13 @@ class Conditions:
         values = self.constants.values(function, register, context)
         return repr(values) if values is not None else self.constants.is_none(function, register, context)
 
-    def _none_asked(self, frame: Frame, one: Instruction) -> bool | None:
+    def _none_compared(self, frame: Frame, one: Instruction) -> bool | None:
         """Whether a comparison of a parameter with None holds, as the call on the path gives the parameter."""
-        asked = asked_for_none(frame.function, one[2]) if one[0] == op.COMPARE else None
-        if asked is None or (frame.function.is_cpp and not _compares_parameter(frame.function, one)):
+        compared = compared_with_none(frame.function, one[2]) if one[0] == op.COMPARE else None
+        if compared is None or (frame.function.is_cpp and not _compares_parameter(frame.function, one)):
             return None
-        is_none = self.constants.is_none(frame.function, asked[0], context_of(frame))
-        return is_none if is_none is None else is_none == asked[1]
+        is_none = self.constants.is_none(frame.function, compared[0], context_of(frame))
+        return is_none if is_none is None else is_none == compared[1]
 
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""
@@ -236,13 +236,11 @@ class Conditions:
             return self._parameter(function, key) is not None
         return key[0] == op.NAME or (isinstance(cell := _variable(function, key), tuple) and cell[1] != function.code.number)
 
+    @memoized
     def _comparisons(self, function: Function) -> dict[Key, int]:
         """The comparisons of parameters with constants, by what they say."""
-        known = self._compares.get(function)
-        if known is None:
-            asked = (one for one in function.by_opcode[op.COMPARE] if _compares_parameter(function, one))
-            known = self._compares[function] = {alike(function, one[2]): one[2] for one in asked}
-        return known
+        asked = (one for one in function.by_opcode[op.COMPARE] if _compares_parameter(function, one))
+        return {alike(function, one[2]): one[2] for one in asked}
 
     def _parameter(self, function: Function, key: Key) -> int | None:
         one = function.definitions[int(str(key[0]))] if len(key) == 1 else None

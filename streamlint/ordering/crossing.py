@@ -119,11 +119,11 @@ class Crossing(Races):
         if inner[0] != "register" or held.place.path or frame is None:
             return False
         function, mine = _given(frame, int(str(inner[1])))
-        made = function.definitions[mine]
-        if (function, mine) == _given(state.frame, register) or made is None or made is self._site.instruction:
+        definition = function.definitions[mine]
+        if (function, mine) == _given(state.frame, register) or definition is None or definition is self._site.instruction:
             return (function, mine) == _given(state.frame, register)
-        is_view = any(isinstance(each, Viewed) for each in self.transfer.of(function, made))
-        return not is_view and bool(self.transfer.works(function, made))
+        is_view = any(isinstance(each, Viewed) for each in self.transfer.of(function, definition))
+        return not is_view and bool(self.transfer.works(function, definition))
 
     def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
         return any(held.kind == USED for held in tracked)

@@ -14,6 +14,7 @@ from streamlint.facts.objects import Constant, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument
+from streamlint.support.memo import memoized
 from streamlint.transfer.contexts import Contexts
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -48,7 +49,6 @@ class Decided:
         self.facts = transfer.facts
         self.templates = transfer.facts.templates
         self.contexts = Contexts(transfer)
-        self._stores: dict[tuple[Function, int], Instruction | None] = {}
 
     def chain(self, first: Function, binding: Site | None, calls: Sequence[Site], last: Site) -> list[Link]:
         """The functions that a chain of calls enters, the outermost first; ``binding`` is the call that hands the first one over."""
@@ -150,14 +150,12 @@ class Decided:
         store = self._store(home.function, one[3]) if home is not None else None
         return Origin(home, store[3]) if home is not None and store is not None else None
 
+    @memoized
     def _store(self, function: Function, cell: int) -> Instruction | None:
         """The only instruction that sets a variable of a function which others see, if nobody has its address."""
-        key = function, cell
-        if key not in self._stores:
-            stores = stores_of(function, cell)
-            is_given = any(one[3] == cell for each in function.below for one in each.by_opcode[op.ADDRESS])
-            self._stores[key] = stores[0][1] if len(stores) == 1 and stores[0][0] is function and not is_given else None
-        return self._stores[key]
+        stores = stores_of(function, cell)
+        is_given = any(one[3] == cell for each in function.below for one in each.by_opcode[op.ADDRESS])
+        return stores[0][1] if len(stores) == 1 and stores[0][0] is function and not is_given else None
 
     def _of_name(self, link: Link, one: Instruction) -> Meant | None:
         function, name = link.function, link.function.text(one[3])
@@ -237,8 +235,8 @@ class Decided:
         if site is None or not given:
             return None
         edges = self.transfer.edges(site.function, site.instruction)
-        beside = {edge.callee for edge in edges if edge.callee.code.specialised and edge.callee.name == function.name}
-        return False if beside and function not in self.templates.chosen([function, *beside], given) else None
+        others = {edge.callee for edge in edges if edge.callee.code.specialised and edge.callee.name == function.name}
+        return False if others and function not in self.templates.chosen([function, *others], given) else None
 
 
 def stores_of(function: Function, cell: int) -> list[tuple[Function, Instruction]]:

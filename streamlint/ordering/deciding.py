@@ -34,6 +34,6 @@ def _only_way(function: Function, register: int) -> int:
     one = function.definitions[register] if register >= 0 else None
     if one is None or one[0] != op.PHI or (home := function.blocks[one]) in function.loop_heads:
         return NOBODY
-    made = [(function.definitions[part], before) for part, before in zip(one[3:], function.phi_order[home], strict=False)]
-    ways = [before for part, before in made if part is None or part[0] != op.CONST or function.unit.ir.constants[part[3]]]
+    definitions = [(function.definitions[part], before) for part, before in zip(one[3:], function.phi_order[home], strict=False)]
+    ways = [before for part, before in definitions if part is None or part[0] != op.CONST or function.unit.ir.constants[part[3]]]
     return ways[0] if len(ways) == 1 else NOBODY

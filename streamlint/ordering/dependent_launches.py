@@ -13,8 +13,8 @@ from streamlint.facts.objects import Constant, FunctionObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.beside import Beside, Event
 from streamlint.ordering.choice import behind_copies, given_to
+from streamlint.ordering.concurrent_work import ConcurrentWork, Event
 from streamlint.ordering.kernel_reads import KernelReads, Read
 from streamlint.ordering.places import ADDRESS, Place, Places, cell_of
 from streamlint.ordering.storage import Storages, plain
@@ -50,12 +50,12 @@ class EarlyLaunch(NamedTuple):
 class DependentLaunches:
     """Finds such launches."""
 
-    def __init__(self, transfer: Transfer, beside: Beside, places: Places) -> None:
+    def __init__(self, transfer: Transfer, concurrent: ConcurrentWork, places: Places) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.beside = beside
+        self.concurrent = concurrent
         self.places = places
-        self.storages = Storages(transfer, places, beside.launches)
+        self.storages = Storages(transfer, places, concurrent.launches)
         self._known: dict[int, Launched | None] = {}
         self._writes: dict[int, set[Place]] = {}
         self.reads = KernelReads(transfer.facts, transfer.one_of(DeviceCode, transfer.facts.program))
@@ -106,9 +106,9 @@ class DependentLaunches:
         for one in (*function.by_opcode[op.STORE], *function.by_opcode[op.BIND]):
             place = cell_of(function, one[2]) if one[0] == op.STORE else None
             if place is None or place == base:
-                made = function.definitions[behind_copies(function, one[3])]
-                if made is not None and made[0] in (op.CONSTRUCT, op.BUILD):
-                    yield made
+                definition = function.definitions[behind_copies(function, one[3])]
+                if definition is not None and definition[0] in (op.CONSTRUCT, op.BUILD):
+                    yield definition
 
     def _is_off(self, function: Function, register: int) -> bool:
         """Whether a number or flag is 0 for sure."""
@@ -133,7 +133,7 @@ class DependentLaunches:
 
     def _matters(self, home: Function, call: ModelledCall) -> bool:
         here = Site(call.function, call.instruction)
-        for event in self.beside.events(home):
+        for event in self.concurrent.events(home):
             if event.at == here:
                 launched = self._launched(event)
                 if launched is None or any(True for _ in self._early(launched)):
@@ -141,7 +141,7 @@ class DependentLaunches:
         return False
 
     def _in(self, home: Function, call: ModelledCall, allowed: Site) -> Iterator[EarlyLaunch]:
-        events = self.beside.events(home)
+        events = self.concurrent.events(home)
         here = Site(call.function, call.instruction)
         for event in events:
             if event.at != here or event.work is None or event.choice is None:
@@ -200,14 +200,14 @@ class DependentLaunches:
             return False  # both in one call: that is asked of the function called
         stops = {
             each.instruction
-            for each in self.beside.events(home)
+            for each in self.concurrent.events(home)
             if each.instruction not in (ahead.instruction, event.instruction)
             and (each.work is None or each.choice is None or event.choice is None or each.choice.key == event.choice.key)
         }
         names = self.transfer.names(_BETWEEN)
         for opcode in (op.CALL, op.INVOKE):
             stops |= {one for one in home.by_opcode[opcode] if last_name(home, one) in names and one != event.instruction}
-        return self.beside.leads_to(home, ahead.instruction, event.instruction, frozenset(stops))
+        return self.concurrent.leads_to(home, ahead.instruction, event.instruction, frozenset(stops))
 
     # --- kernels
 
@@ -223,9 +223,9 @@ class DependentLaunches:
         if work is None or work.kernel < 0:
             return None
         function = event.at.function
-        made = function.definitions[behind_copies(function, work.kernel)]
-        if made is not None and made[0] == op.PARAM:
-            return self._launched_for(event, made) if event.via else None
+        definition = function.definitions[behind_copies(function, work.kernel)]
+        if definition is not None and definition[0] == op.PARAM:
+            return self._launched_for(event, definition) if event.via else None
         found = self._kernels(function, work.kernel)
         return Launched(found[0], work.given, event) if len(found) == 1 else None
 

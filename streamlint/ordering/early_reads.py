@@ -109,8 +109,8 @@ class EarlyReads(Updating):
     def memory(self, function: Function, register: int) -> list[Memory]:
         """The memory that a register may hold; of an attribute, what the function assigns to it as well (``x.grad = torch.empty(…)``)."""
         place = self.places.of(function, register)
-        made = function.definitions[register] if register >= 0 else None
-        stores = function.by_opcode[op.SET_ATTR] if made is not None and made[0] == op.ATTR and not function.is_cpp else ()
+        definition = function.definitions[register] if register >= 0 else None
+        stores = function.by_opcode[op.SET_ATTR] if definition is not None and definition[0] == op.ATTR and not function.is_cpp else ()
         same = [value for one in stores for target, value in self.places.assigned(function, one) if target == place]
         return [value for each in (register, *same) for value in self.transfer.values(function, each) if isinstance(value, Memory)]
 
@@ -147,8 +147,8 @@ class EarlyReads(Updating):
 
     def _says_host(self, caller: Function, call: Instruction, function: Function, index: int) -> bool:
         given = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
-        made = caller.definitions[given] if given is not None and given >= 0 else None
-        if given is None or made is None or made[0] not in (op.CONST, op.CALL, op.INVOKE):
+        definition = caller.definitions[given] if given is not None and given >= 0 else None
+        if given is None or definition is None or definition[0] not in (op.CONST, op.CALL, op.INVOKE):
             return False
         words = [getattr(value, "space", getattr(value, "value", None)) for value in self.transfer.values(caller, given)]
         return bool(words) and all(word == "host" or str(word).partition(":")[0] == "cpu" for word in words)
@@ -194,8 +194,8 @@ class EarlyReads(Updating):
         inside = frozenset[int]().union(*(loop.body for loop in function.control.loops if block in loop.body))
         for held in state.tracked:
             root = held.place.root
-            made = function.definitions[int(str(root[1]))] if root[0] == "register" else None
-            if held.kind == BUFFER and (made is None or made[0] == op.PHI or function.homes[made][0] not in inside):
+            definition = function.definitions[int(str(root[1]))] if root[0] == "register" else None
+            if held.kind == BUFFER and (definition is None or definition[0] == op.PHI or function.homes[definition][0] not in inside):
                 return True
         return False
 

@@ -18,9 +18,9 @@ def maker_of(facts: Facts, function: Function, call: Instruction, closure: Funct
     if call[0] != op.CALL or around is None or around is function or around.code.kind in ("module", "class"):
         return None
     register = behind_copies(function, call[3])
-    made = function.definitions[register] if register >= 0 else None
-    is_made = made is not None and made[0] in (op.CALL, op.INVOKE) and around in facts.callee_functions(function, made)
-    return made if is_made else None
+    definition = function.definitions[register] if register >= 0 else None
+    is_made = definition is not None and definition[0] in (op.CALL, op.INVOKE) and around in facts.callee_functions(function, definition)
+    return definition if is_made else None
 
 
 def shared_parameters(around: Function) -> Iterator[tuple[int, Place]]:

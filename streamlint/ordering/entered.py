@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.streams import Currents
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Stream
 from streamlint.transfer.transfer import Transfer
 
@@ -29,16 +30,11 @@ class Entered:
     def __init__(self, transfer: Transfer, currents: Currents) -> None:
         self.transfer = transfer
         self.currents = currents
-        self._known: dict[tuple[Function, str], tuple[Entry, ...]] = {}
-        self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
-        self._chosen: dict[tuple[Function, str, int], bool] = {}
 
+    @memoized
     def of(self, function: Function, library: str) -> tuple[Entry, ...]:
         """The streams that callers have made current for a library; none for a call where they leave it as it was."""
-        found = self._known.get((function, library))
-        if found is None:
-            found = self._known[function, library] = tuple(self._around(function, library, ()))
-        return found
+        return tuple(self._around(function, library, ()))
 
     def is_always(self, function: Function, library: str) -> bool:
         """Whether every known call is made under a stream."""
@@ -56,18 +52,14 @@ class Entered:
             elif self._is_chosen(caller, library, _DEEPEST - len(calls) - 1):
                 yield from self._around(caller, library, (here, *calls))
 
+    @memoized
     def _is_chosen(self, function: Function, library: str, left: int) -> bool:
         """Whether some caller has made a stream current, at most so many calls away."""
-        found = self._chosen.get((function, library, left))
-        if found is None:
-            found = self._chosen[function, library, left] = left > 0 and any(
-                self.currents.of_library(caller, call, library) is not None or self._is_chosen(caller, library, left - 1)
-                for caller, call in self._calls(function)
-            )
-        return found
+        return left > 0 and any(
+            self.currents.of_library(caller, call, library) is not None or self._is_chosen(caller, library, left - 1)
+            for caller, call in self._calls(function)
+        )
 
+    @memoized
     def _calls(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
-        found = self._callers.get(function)
-        if found is None:
-            found = self._callers[function] = tuple(self.transfer.callers(function))
-        return found
+        return tuple(self.transfer.callers(function))

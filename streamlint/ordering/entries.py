@@ -101,8 +101,8 @@ class Entries:
         """Functions of C++ that stands in strings of Python, which a call binds by their names."""
         for call in self.transfer.sites({"extension"}):
             register = call.one("functions")
-            made = call.function.definitions[register] if register is not None and register >= 0 else None
-            named = made[4:] if made is not None and made[0] == op.BUILD else (register,) if register is not None else ()
+            definition = call.function.definitions[register] if register is not None and register >= 0 else None
+            named = definition[4:] if definition is not None and definition[0] == op.BUILD else (register,) if register is not None else ()
             names = {call.function.constant(each) for each in named}
             for unit in self.program.units.values() if names else ():
                 if unit.is_cpp and unit.path == call.function.unit.path:

@@ -59,8 +59,8 @@ class EventPlaces:
         for _, unit in sorted(units.items()):
             for function in (each for each in unit.functions if each.body_of is not None):
                 for one in function.by_opcode[op.CALL]:
-                    made = Site(function, one) in sites_of(list(self.transfer.values(function, one[2])))[0]
-                    if made and not any(self.transfer.modelled(function, one)):
+                    is_created_here = Site(function, one) in sites_of(list(self.transfer.values(function, one[2])))[0]
+                    if is_created_here and not any(self.transfer.modelled(function, one)):
                         yield function, one
 
     @cached_property

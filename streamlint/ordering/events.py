@@ -208,10 +208,10 @@ class EmptyWaits(EventWalk):
     def _is_made_late(self, root: Function, reached: _Reached) -> bool:
         """Whether a wait also finds the event that an earlier call has made, stored, and recorded: only the first wait is empty."""
         wait = reached.calls[0].instruction if reached.calls else reached.site.instruction
-        made = self._site.instruction
-        if reached.above or root.is_cpp or root.runs_before(made, wait):
+        creation = self._site.instruction
+        if reached.above or root.is_cpp or root.runs_before(creation, wait):
             return False
-        stored = (place for one in root.code.instructions() for place, held in self.places.assigned(root, one) if held == made[2])
+        stored = (place for one in root.code.instructions() for place, held in self.places.assigned(root, one) if held == creation[2])
         return any(place.path for place in stored) and self.events.is_recorded(self._site)
 
     def _works_later(self, root: Frame, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:

@@ -275,12 +275,12 @@ class ExportedEvents:
         target = call.given(Selector("argument", into.position)) if isinstance(into, Selector) else None
         given = self._given_in_cpp(function, call, target) if target is not None else None
         place = self.places.of(function, event)
-        made = next((site for site in self._events_of(function, place)), None)
-        if given is None or made is None:
+        creation = next((site for site in self._events_of(function, place)), None)
+        if given is None or creation is None:
             return None
         for end in self._ends(function, place):
             if self.peers.comes_alone(Site(function, call.instruction), end) and not self._is_failure(call, end):
-                return Export(call, made, given, Site(function, end))
+                return Export(call, creation, given, Site(function, end))
         return None
 
     def _is_failure(self, call: ModelledCall, end: Instruction) -> bool:

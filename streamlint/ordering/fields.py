@@ -125,8 +125,8 @@ class Fields:
             ends = {places.of(callee, end[2]) for end in callee.by_opcode[op.RETURN] if end[2] >= 0} - {None}
             stores = [one for one in callee.by_opcode[op.SET_ATTR] if callee.text(one[3]) == field and places.of(callee, one[2]) in ends]
             for one in stores:
-                made = callee.definitions[behind_copies(callee, one[4])]
-                given = given_to(caller, call, callee, made[3]) if made is not None and made[0] == op.PARAM else None
+                definition = callee.definitions[behind_copies(callee, one[4])]
+                given = given_to(caller, call, callee, definition[3]) if definition is not None and definition[0] == op.PARAM else None
                 if given is not None and given >= 0:
                     found.append(given)
         return found

@@ -123,5 +123,7 @@ def _iterated(function: Function, one: Instruction) -> int:
 def _source(function: Function, register: int) -> str:
     """The function over whose result a loop goes that gives a register."""
     one = function.definitions[register] if register >= 0 else None
-    made = function.definitions[source] if one is not None and one[0] == op.NEXT and (source := _iterated(function, one)) >= 0 else None
-    return function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
+    definition = (
+        function.definitions[source] if one is not None and one[0] == op.NEXT and (source := _iterated(function, one)) >= 0 else None
+    )
+    return function.dotted(definition[3]) if definition is not None and definition[0] == op.CALL else ""

@@ -10,6 +10,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, conditions
 
@@ -26,19 +27,15 @@ class FixedNames:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self._fixed: dict[tuple[Unit, str], bool] = {}
-        self._asked: dict[tuple[Function, int], tuple[Frame, Key] | None] = {}
 
-    def asked(self, function: Function, register: int) -> tuple[Frame, Key] | None:
+    @memoized
+    def tested(self, function: Function, register: int) -> tuple[Frame, Key] | None:
         """What a condition asks of such names, if other functions ask about them as well; None of any other condition."""
-        place = function, register
-        if place not in self._asked:
-            self._asked[place] = None if function.is_cpp or register < 0 else self._find(function, function.definitions[register])
-        return self._asked[place]
+        return None if function.is_cpp or register < 0 else self._find(function, function.definitions[register])
 
     def said(self, function: Function, block: int) -> Decided:
         """What holds of such names wherever a block runs."""
-        found = ((self.asked(function, condition), holds) for condition, holds in conditions(function, block))
+        found = ((self.tested(function, condition), holds) for condition, holds in conditions(function, block))
         return frozenset((*asked, holds) for asked, holds in found if asked is not None)
 
     def kept(self, decided: Iterable[tuple[Frame, Key, bool]]) -> Decided:
@@ -49,7 +46,7 @@ class FixedNames:
         if one is None:
             return None
         if one[0] == op.COMPARE:
-            left, key = self.asked(function, one[4]), alike(function, one[2])
+            left, key = self.tested(function, one[4]), alike(function, one[2])
             right = function.definitions[one[5]] if one[5] >= 0 else None
             is_constant = right is not None and right[0] == op.CONST
             return (left[0], (*key[:2], left[1], *key[3:])) if left is not None and is_constant else None
@@ -84,16 +81,14 @@ class FixedNames:
             unit = held[0].unit
         return (unit, name) if name and self._is_fixed(unit, name) else None
 
+    @memoized
     def _is_fixed(self, unit: Unit, name: str) -> bool:
         """Whether nothing but the body of its file sets a name, to what does not change its truth."""
-        key = unit, name
-        if key not in self._fixed:
-            stores = unit.globals.get(name, ())
-            is_set = bool(stores) and all(function is unit.body for function, _ in stores)
-            others = (other.attribute_stores.get(name) for other in self.facts.program.mentioning(name))
-            held = [value for store in stores for value in self.facts.values(*store).values] if is_set else []
-            self._fixed[key] = is_set and not any(others) and not any(isinstance(value, (Container, Memory)) for value in held)
-        return self._fixed[key]
+        stores = unit.globals.get(name, ())
+        is_set = bool(stores) and all(function is unit.body for function, _ in stores)
+        others = (other.attribute_stores.get(name) for other in self.facts.program.mentioning(name))
+        held = [value for store in stores for value in self.facts.values(*store).values] if is_set else []
+        return is_set and not any(others) and not any(isinstance(value, (Container, Memory)) for value in held)
 
     def _is_shared(self, unit: Unit, name: str) -> bool:
         """Whether more than one function reads a name."""

@@ -385,8 +385,8 @@ def _pointed(source: Place, held: Place, target: Place) -> tuple[Place, ...]:
 def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> Tracked | None:
     """What stands at an element of a container, in a slice of it that is written out with numbers (``items[1:-1]``)."""
     rest = held.place.path[len(target.path) :]
-    made = function.definitions[one[4]] if one[4] >= 0 else None
-    ends = ends_of(function, made) if made is not None and made[0] == op.SLICE and not function.is_cpp else None
+    definition = function.definitions[one[4]] if one[4] >= 0 else None
+    ends = ends_of(function, definition) if definition is not None and definition[0] == op.SLICE and not function.is_cpp else None
     if ends is None or not rest or not isinstance(rest[0], Element):
         return None
     key, first, last = rest[0].key, ends.start or 0, ends.stop

@@ -32,10 +32,10 @@ def found_null(choices: Choices, function: Function, one: Instruction) -> frozen
         end = function.code.blocks[branch][-1]
         if end[0] != op.BRANCH or not function.control.dominates(branch, function.homes[one][0]):
             continue
-        stream, null_if = _asked(function, end[2])
+        stream, null_if = _compared(function, end[2])
         if edges == {end[3] if null_if else end[4]}:
-            asked = choices.of_register(function, stream, Site(function, one), (), False)
-            found |= {choice.key for choice in asked if choice.place is not None}
+            choices_of_stream = choices.of_register(function, stream, Site(function, one), (), False)
+            found |= {choice.key for choice in choices_of_stream if choice.place is not None}
     return frozenset(found)
 
 
@@ -46,7 +46,7 @@ def parameters_in(keys: frozenset[object]) -> Iterator[object]:
             yield key[1].root[1]
 
 
-def _asked(function: Function, condition: int) -> tuple[int, bool]:
+def _compared(function: Function, condition: int) -> tuple[int, bool]:
     """The register of which a condition asks whether it is null, and whether it is where the condition holds."""
     register, turned = unnegated(function, condition)
     one = function.definitions[register] if register >= 0 else None

@@ -51,8 +51,8 @@ def taking(function: Function, one: Instruction) -> Taking | None:
     if function.is_cpp:
         return None
     if one[0] in (op.NEXT, op.YIELD_FROM):
-        made = function.definitions[one[3]] if one[3] >= 0 else None
-        return Taking(one, one[3], made[3] if made is not None and made[0] == op.ITER else one[3])
+        definition = function.definitions[one[3]] if one[3] >= 0 else None
+        return Taking(one, one[3], definition[3] if definition is not None and definition[0] == op.ITER else one[3])
     is_next = one[0] == op.CALL and len(one) > 5 and last_name(function, one) == "next"
     return Taking(one, one[5], one[5]) if is_next else None
 
@@ -77,10 +77,10 @@ class Generators:
 
     def _making(self, function: Function, taken: Taking, generator: Function) -> Instruction:
         """The call that has given a generator its arguments, as far as the function shows it; else what takes a value."""
-        made = function.definitions[taken.source] if taken.source >= 0 else None
-        is_call = made is not None and made[0] in (op.CALL, op.INVOKE)
-        if made is not None and is_call and any(edge.callee is generator for edge in self.walk.transfer.edges(function, made)):
-            return made
+        definition = function.definitions[taken.source] if taken.source >= 0 else None
+        is_call = definition is not None and definition[0] in (op.CALL, op.INVOKE)
+        if definition is not None and is_call and any(edge.callee is generator for edge in self.walk.transfer.edges(function, definition)):
+            return definition
         return taken.one
 
     # --- where a generator is left

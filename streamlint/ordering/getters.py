@@ -66,8 +66,8 @@ class Getters:
     def _read_last(self, function: Function) -> Place | None:
         """The place that a function reads last and gives back."""
         ends = function.by_opcode[op.RETURN]
-        made = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
-        is_read = made is not None and made[0] in _NAMED and _is_at_end(function, made, ends[0])
+        definition = function.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+        is_read = definition is not None and definition[0] in _NAMED and _is_at_end(function, definition, ends[0])
         return self.places.of(function, ends[0][2]) if is_read else None
 
     def module(self, function: Function, register: int) -> Unit | None:
@@ -75,8 +75,8 @@ class Getters:
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] != op.NAME:
             return None
-        made = [holder.definitions[each] for holder, each in function.unit.globals.get(function.text(one[3]), ())]
-        taken = made[0] if len(made) == 1 else None
+        stores = [holder.definitions[each] for holder, each in function.unit.globals.get(function.text(one[3]), ())]
+        taken = stores[0] if len(stores) == 1 else None
         if taken is None or taken[0] != op.IMPORT:
             return None
         name, unit = function.unit.body.text(taken[3]), function.unit
@@ -118,8 +118,8 @@ class Getters:
         unit = self._units.get(place.root[1]) if place.root[0] == "global" else None
         if unit is None or len(place.path) > 1 or not all(isinstance(key, str) for key in place.path):
             return None
-        made = [holder.definitions[each] for holder, each in unit.globals.get(str(place.root[2]), ())]
-        one = made[0] if len(made) == 1 else None
+        stores = [holder.definitions[each] for holder, each in unit.globals.get(str(place.root[2]), ())]
+        one = stores[0] if len(stores) == 1 else None
         if one is None or (not place.path) == (one[0] == op.CLASS):
             return None
         if not place.path:

@@ -20,8 +20,8 @@ def static_local(facts: Facts, function: Function, one: Instruction) -> str | No
     kind, ends = (callee.code.returns, callee.by_opcode[op.RETURN]) if callee is not None else (None, [])
     if callee is None or not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
         return None
-    made = callee.definitions[uncast(callee, ends[0][2])]
-    return f"{callee.unit.number} {callee.code.number}" if made is not None and made[0] in _MADE else None
+    definition = callee.definitions[uncast(callee, ends[0][2])]
+    return f"{callee.unit.number} {callee.code.number}" if definition is not None and definition[0] in _MADE else None
 
 
 def leads_inside(facts: Facts, function: Function, one: Instruction) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Places, Root
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import CALLING, Transfer
 
 _NAMING = (op.NAME, op.ADDRESS_NAME, op.SET_NAME)
@@ -20,7 +21,6 @@ class GlobalNames:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.places = transfer.one_of(Places, transfer.facts)
-        self._own: dict[Function, frozenset[Root]] = {}
         self._reached: dict[Function, frozenset[Root] | None] = {}
 
     def may_touch(self, function: Function, root: Root) -> bool:
@@ -42,13 +42,11 @@ class GlobalNames:
             below += [callee for callee in dict.fromkeys(callees) if callee not in below]
         return frozenset(found)
 
+    @memoized
     def _names(self, function: Function) -> frozenset[Root]:
-        known = self._own.get(function)
-        if known is None:
-            names = (function.text(one[3 if op.DEFINES[opcode] else 2]) for opcode in _NAMING for one in function.by_opcode[opcode])
-            named = {self.places.of_name(function, name).root for name in names}
-            known = self._own[function] = frozenset(named.union(self._led_to(function) if not function.is_cpp else ()))
-        return known
+        names = (function.text(one[3 if op.DEFINES[opcode] else 2]) for opcode in _NAMING for one in function.by_opcode[opcode])
+        named = {self.places.of_name(function, name).root for name in names}
+        return frozenset(named.union(self._led_to(function) if not function.is_cpp else ()))
 
     def _led_to(self, function: Function) -> Iterator[Root]:
         """Global names to which a function gets by other names: attributes of modules, and what functions give back."""

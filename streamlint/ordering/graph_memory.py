@@ -33,22 +33,22 @@ class GraphMemory:
     def graphs(self, function: Function, memory: Place) -> Iterator[Place]:
         """The graphs that read memory at a place of a function, by their places there."""
         for read in self._reads:
-            yield from self._beside(read, read.memory, read.graph, function, memory)
+            yield from self._counterparts(read, read.memory, read.graph, function, memory)
 
     def memory(self, function: Function, graph: Place) -> Iterator[Place]:
         """What a graph reads, by its places in a function."""
         for read in self._reads:
-            yield from self._beside(read, read.graph, read.memory, function, graph)
+            yield from self._counterparts(read, read.graph, read.memory, function, graph)
 
     def makers(self, function: Function, memory: Place) -> Iterator[Place]:
         """The graphs that write memory at a place of a function, by their places there."""
         for written in self._outputs:
-            yield from self._beside(written, written.memory, written.graph, function, memory)
+            yield from self._counterparts(written, written.memory, written.graph, function, memory)
 
     def outputs(self, function: Function, graph: Place) -> Iterator[Place]:
         """What a graph writes, by its places in a function."""
         for written in self._outputs:
-            yield from self._beside(written, written.graph, written.memory, function, graph)
+            yield from self._counterparts(written, written.graph, written.memory, function, graph)
 
     @cached_property
     def _outputs(self) -> list[_Read]:
@@ -59,9 +59,12 @@ class GraphMemory:
             if graph < 0 or function.is_cpp:
                 continue
             works = (work for one in captured.region(capture) for work in self.transfer.works(function, one) if not work.assumed)
-            made = {register for work in works for register in (work.made, *work.writes) if register >= 0}
+            written = {register for work in works for register in (work.made, *work.writes) if register >= 0}
             memory = [
-                place for register in sorted(made) for name in self.places.names(function, register) for place in self._kept(function, name)
+                place
+                for register in sorted(written)
+                for name in self.places.names(function, register)
+                for place in self._kept(function, name)
             ]
             graphs = [place for name in self.places.names(function, graph) for place in self._kept(function, name)]
             found.update((_Read(function, place, held), None) for place in graphs for held in memory)
@@ -90,7 +93,7 @@ class GraphMemory:
         for use in function.uses.get(register, ()) if register >= 0 else ():
             yield from (target for target, given in self.places.assigned(function, use) if given == register)
 
-    def _beside(self, read: _Read, known: Place, other: Place, function: Function, place: Place) -> Iterator[Place]:
+    def _counterparts(self, read: _Read, known: Place, other: Place, function: Function, place: Place) -> Iterator[Place]:
         """Where the other one of two is, if a place may be the known one: in one function, or as attributes of one object."""
         if place == known and (function is read.function or known.root[0] in _SHARED):
             yield other

@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.topics import implied
+from streamlint.support.memo import memoized
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Held
 from streamlint.waits.operands import operand_of
@@ -34,8 +35,6 @@ class KeptFlags:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.constants = constants_of(transfer.facts)
-        self._askers: dict[str, frozenset[Function]] = {}
-        self._decided: dict[tuple[Function, Key, int], bool | None] = {}
 
     def above(self, frame: Frame, key: Key, decided: Iterable[tuple[Frame, Key, bool]]) -> bool | None:
         """The truth of a condition about such members that a caller on the path has decided, or all callers of where it begins."""
@@ -56,14 +55,13 @@ class KeptFlags:
             return False
         return any(other is not function for other in self._asking(name))
 
+    @memoized
     def _asking(self, name: str) -> frozenset[Function]:
         """The functions whose conditions ask about an attribute of a name."""
-        if name not in self._askers:
-            units = (unit for unit in self.transfer.facts.program.mentioning(name) if not unit.is_cpp)
-            uses = (use for unit in units for use in unit.attribute_uses.get(name, ()) if use[1][0] == op.ATTR)
-            asked = (one for one, read in uses if any(use[0] in _ASKING for use in one.uses[read[2]]))
-            self._askers[name] = frozenset(asked)
-        return self._askers[name]
+        units = (unit for unit in self.transfer.facts.program.mentioning(name) if not unit.is_cpp)
+        uses = (use for unit in units for use in unit.attribute_uses.get(name, ()) if use[1][0] == op.ATTR)
+        asked = (one for one, read in uses if any(use[0] in _ASKING for use in one.uses[read[2]]))
+        return frozenset(asked)
 
     def behind(self, frame: Frame, decided: Iterable[tuple[Frame, Key, bool]], caller: Frame, call: Instruction) -> Decided:
         """What a function has decided of such members, as its caller says it behind the call."""
@@ -71,13 +69,11 @@ class KeptFlags:
         said = ((self._as_passed(frame.function, key, Site(caller.function, call)), holds) for key, holds in mine)
         return frozenset((caller, key, holds) for key, holds in said if key is not None)
 
+    @memoized
     def _by_callers(self, function: Function, key: Key, depth: int) -> bool | None:
         """What all calls of a function have decided of a condition."""
-        asked = (function, key, depth)
-        if asked not in self._decided:
-            truths = {self._by_caller(function, key, Site(*call), depth) for call in self.transfer.callers(function)} if depth else set()
-            self._decided[asked] = truths.pop() if len(truths) == 1 else None
-        return self._decided[asked]
+        truths = {self._by_caller(function, key, Site(*call), depth) for call in self.transfer.callers(function)} if depth else set()
+        return truths.pop() if len(truths) == 1 else None
 
     def _by_caller(self, function: Function, key: Key, call: Site, depth: int) -> bool | None:
         passed = self._as_passed(function, key, call)
@@ -132,5 +128,5 @@ def _member(key: Key) -> str | None:
 def _made(call: Site) -> Site:
     """The call that has made the generator which an instruction enters or leaves as a context manager; or that instruction."""
     function, one = call.function, call.instruction
-    made = function.definitions[one[3]] if one[0] in (op.ENTER, op.EXIT) and one[3] >= 0 else None
-    return Site(function, made) if made is not None else call
+    definition = function.definitions[one[3]] if one[0] in (op.ENTER, op.EXIT) and one[3] >= 0 else None
+    return Site(function, definition) if definition is not None else call

@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.places import ANY, OWN, Place, Places, rest_behind
+from streamlint.support.memo import memoized
 from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -27,8 +28,6 @@ class KeptMembers:
         self.places = places
         self._found: dict[tuple[Function, Place], list[tuple[Instruction, Place]]] = {}
         self.carriers = transfer.one_of(carried.Carriers, transfer)
-        self._lists: dict[tuple[Function, Instruction], list[str]] = {}
-        self._stores: dict[Function, list[tuple[Instruction, Place, Place]]] = {}
         self._elements: dict[Function, list[tuple[Instruction, Place, int]]] = {}
 
     def of(self, function: Function, register: int, one: Instruction) -> Iterator[Place]:
@@ -47,19 +46,17 @@ class KeptMembers:
         before = set(function.ahead(one)) if found else set()
         yield from (target for store, target in found if store in before)
 
+    @memoized
     def _kept(self, function: Function) -> list[tuple[Instruction, Place, Place]]:
         """The members that a function sets once, each with what it puts there; an initialiser comes before that."""
-        known = self._stores.get(function)
-        if known is None:
-            stores = [store for opcode in _KEEPING for store in function.by_opcode[opcode]]
-            every = [(store, target, held) for store in stores for target, held in self.places.assigned(function, store) if held >= 0]
-            later = [(store, target) for store, target, _ in every if store[0] != op.INIT]
-            known = self._stores[function] = [
-                (store, target, self.places.of(function, held))
-                for store, target, held in every
-                if not any(other == target and each is not store for each, other in later)
-            ]
-        return known
+        stores = [store for opcode in _KEEPING for store in function.by_opcode[opcode]]
+        every = [(store, target, held) for store in stores for target, held in self.places.assigned(function, store) if held >= 0]
+        later = [(store, target) for store, target, _ in every if store[0] != op.INIT]
+        return [
+            (store, target, self.places.of(function, held))
+            for store, target, held in every
+            if not any(other == target and each is not store for each, other in later)
+        ]
 
     def _made_of(self, function: Function, mine: Place) -> Iterator[tuple[Instruction, Place]]:
         """The members of objects that were made of what a place holds, where their constructors have put it."""
@@ -79,15 +76,13 @@ class KeptMembers:
                 if any(part.function is function and self.places.of(function, part.register) == mine for part in parts):
                     yield one, self.places.of(function, one[2]).behind(name, ANY)
 
+    @memoized
     def _lists_of(self, function: Function, one: Instruction) -> list[str]:
         """The attributes that hold lists, of the object of a class of the program that a call makes."""
-        key = (function, one)
-        if key not in self._lists:
-            made = [value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
-            lines = [each for kind in made[:1] for each in self.transfer.facts.hierarchy.order(kind)] if len(made) == 1 else []
-            stores = [(name, store) for each in lines for name, found in each.own_stores.items() for store in found]
-            self._lists[key] = list(dict.fromkeys(name for name, store in stores if self._is_list(store.function, store.value)))
-        return self._lists[key]
+        classes = [value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
+        lines = [each for kind in classes[:1] for each in self.transfer.facts.hierarchy.order(kind)] if len(classes) == 1 else []
+        stores = [(name, store) for each in lines for name, found in each.own_stores.items() for store in found]
+        return list(dict.fromkeys(name for name, store in stores if self._is_list(store.function, store.value)))
 
     def _is_list(self, function: Function, register: int) -> bool:
         values = self.transfer.values(function, register) if register >= 0 else ()
@@ -113,10 +108,10 @@ class KeptMembers:
         if owner is None or len(list(islice(facts.given_to_member(owner, name), 2))) != 1:
             return None
         base = self.places.of(caller.function, call[3])
-        made = caller.function.definitions[int(str(base.root[1]))] if base.root[0] == "register" and not base.path else None
-        if made is None or made[0] not in _MAKING:
+        definition = caller.function.definitions[int(str(base.root[1]))] if base.root[0] == "register" and not base.path else None
+        if definition is None or definition[0] not in _MAKING:
             return None
-        found = [given for target, given in self._registers(caller.function, made) if target == Place(("parameter", 0), (name,))]
+        found = [given for target, given in self._registers(caller.function, definition) if target == Place(("parameter", 0), (name,))]
         return (caller, found[0]) if len(found) == 1 else None
 
     def stored(self, function: Function, register: int) -> int | None:
@@ -149,8 +144,8 @@ class KeptMembers:
             if caller is None or call is None or call[0] != op.INVOKE:
                 return False
             frame, place = caller, self.places.of(caller.function, call[3])
-        made = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-        return made is not None and made[0] in (*_MAKING, op.DECLARE)
+        definition = frame.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        return definition is not None and definition[0] in (*_MAKING, op.DECLARE)
 
     def taken(self, method: Function, member: str) -> Iterator[int]:
         """The numbers of the parameters that a method puts into a member of its object."""

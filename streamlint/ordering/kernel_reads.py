@@ -20,6 +20,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Row
 from streamlint.ordering.leading import leads_to
+from streamlint.support.memo import memoized
 from streamlint.waits.operands import argument_registers, selectors
 
 WAIT, TRIGGER = "wait", "trigger"
@@ -59,15 +60,11 @@ class KernelReads:
         self._effects: dict[tuple[Function, str], Site | None] = {}
         self._waits: dict[Function, list[Instruction]] = {}
         self._made: dict[tuple[Function, int], frozenset[int]] = {}
-        self._written: dict[Function, frozenset[int] | None] = {}
-        self._read_early: dict[tuple[Function, int], Read | None] = {}
 
+    @memoized
     def early(self, kernel: Function, index: int) -> Read | None:
         """Where a kernel reads through a parameter with nothing before that may wait."""
-        key = (kernel, index)
-        if key not in self._read_early:
-            self._read_early[key] = self._find_early(kernel, index)
-        return self._read_early[key]
+        return self._find_early(kernel, index)
 
     def _find_early(self, kernel: Function, index: int) -> Read | None:
         body = self.code.body(kernel)
@@ -76,15 +73,14 @@ class KernelReads:
             return None
         return found._replace(late=self._effect(body, WAIT, 0))
 
+    @memoized
     def written(self, kernel: Function) -> frozenset[int] | None:
         """The numbers of the parameters that a kernel writes through for sure; None where its body is not known."""
-        if kernel not in self._written:
-            body = self.code.body(kernel)
-            found = None
-            if body is not None and not self._is_torn(body):
-                found = frozenset(index for index in range(len(body.code.parameters)) if self._is_written(body, index, 0))
-            self._written[kernel] = found
-        return self._written[kernel]
+        body = self.code.body(kernel)
+        found = None
+        if body is not None and not self._is_torn(body):
+            found = frozenset(index for index in range(len(body.code.parameters)) if self._is_written(body, index, 0))
+        return found
 
     def _is_written(self, body: Function, index: int, depth: int) -> bool:
         pointers = self._pointers(body, index)
@@ -148,14 +144,14 @@ class KernelReads:
         found = self._made.get((body, index))
         if found is not None:
             return found
-        made: set[int] = {one[2] for one in body.by_opcode[op.PARAM] if one[3] == index}
+        derived: set[int] = {one[2] for one in body.by_opcode[op.PARAM] if one[3] == index}
         cells: set[int] = set()
         count = -1
-        while count != len(made) + len(cells):
-            count = len(made) + len(cells)
-            cells.update(one[2] for one in body.by_opcode[op.STORE] if one[3] in made)
-            made.update(one[2] for one in body.code.instructions() if self._is_made_of(body, one, made, cells))
-        found = self._made[body, index] = frozenset(made)
+        while count != len(derived) + len(cells):
+            count = len(derived) + len(cells)
+            cells.update(one[2] for one in body.by_opcode[op.STORE] if one[3] in derived)
+            derived.update(one[2] for one in body.code.instructions() if self._is_made_of(body, one, derived, cells))
+        found = self._made[body, index] = frozenset(derived)
         return found
 
     def _is_made_of(self, body: Function, one: Instruction, made: set[int], cells: set[int]) -> bool:

@@ -32,17 +32,17 @@ class Kinds:
     def truth(self, frame: Frame, one: Instruction) -> bool | None:
         """Whether what a function is given on a path is of the kind that a call asks for; None for other calls, and where neither is
         known. Of an object of a class of the program nothing is: it may be below ``torch.Tensor``."""
-        asked = self._asked(frame.function, one)
-        values = self._values(frame, asked[0]) if asked is not None else []
-        if asked is None or not values:
+        tested = self._tested(frame.function, one)
+        values = self._values(frame, tested[0]) if tested is not None else []
+        if tested is None or not values:
             return None
         if all(isinstance(value, Memory) and TENSOR in self.transfer.facts.models.lineage(value.type) for value in values):
-            return asked[1]
-        if are_plain(values) and asked[1]:
+            return tested[1]
+        if are_plain(values) and tested[1]:
             return False
         return None
 
-    def _asked(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
+    def _tested(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
         """The register that a call asks of, and what it answers for a tensor."""
         if (tensor := self.guards.asks_for_tensor(function, one[2])) != op.NONE:
             return tensor, True
@@ -58,10 +58,12 @@ class Kinds:
         """What a register holds, over the arguments of the calls on the path."""
         for _ in range(_DEEPEST):
             function = frame.function
-            made = function.definitions[register] if register >= 0 else None
-            if made is None or made[0] != op.PARAM or frame.caller is None or frame.call is None:
+            definition = function.definitions[register] if register >= 0 else None
+            if definition is None or definition[0] != op.PARAM or frame.caller is None or frame.call is None:
                 break
-            given = operand_of(frame.caller.function, frame.call, function, made[3]) if frame.call[0] in (op.CALL, op.INVOKE) else None
+            given = (
+                operand_of(frame.caller.function, frame.call, function, definition[3]) if frame.call[0] in (op.CALL, op.INVOKE) else None
+            )
             if given is None or given < 0:
                 return []
             frame, register = frame.caller, given

@@ -113,22 +113,24 @@ class Lanes:
             return lane
         values = self._held(holder.function, held, function.homes[one][0] if holder is frame and one in function.homes else NOBODY)
         values = self._of_path(holder, held, _in_use(values, function.is_cpp))
-        asked = self._asked_for(frame, register, values)
-        if asked is not None:
-            return self.of(*asked, depth)
+        obtained = self._obtained_as(frame, register, values)
+        if obtained is not None:
+            return self.of(*obtained, depth)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self._kept(holder, held, frame, register, one)
         own = (*self.places.names(function, register), *self._members(function, register, values), *kept, *wrapped)
         names = _seen_from(frame, depth, own)
-        made = _made(values)
+        creations = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_one_of = _is_one_of(names, values, details)
-        is_given = not (made or wrapped) and self._is_given(function, register)  # a getter may give the current one
+        is_given = not (creations or wrapped) and self._is_given(function, register)  # a getter may give the current one
         if is_given or _may_be_current(details - {"current", "default"} if is_one_of else details):
             names = (*names, AMBIENT)
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
-        owner = self.owners.of(frame, register, own, made)
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
+        owner = self.owners.of(frame, register, own, creations)
+        return Lane(
+            NAMED, names, creations, self._blocking(stream, values, creations), stream.library, is_given, is_one_of, takes_turns, owner
+        )
 
     def _kept(self, holder: Frame, held: int, frame: Frame, register: int, one: Instruction) -> Iterator[Place]:
         """The members that hold a stream, and where the function has what it has put into the element that it takes it from."""
@@ -198,7 +200,7 @@ class Lanes:
                 if source is not None and source >= 0:
                     yield from self.transfer.values(function, self._viewed(function, source))
 
-    def _asked_for(self, frame: Frame, register: int, values: list[Object]) -> tuple[Frame, Instruction, Stream] | None:
+    def _obtained_as(self, frame: Frame, register: int, values: list[Object]) -> tuple[Frame, Instruction, Stream] | None:
         """Where a wrapper was made on a path of the handle of the stream that was the current one there, or of the null stream's."""
         wrappers = {value.site for value in values if isinstance(value, LibraryObject) and value.detail == "external"}
         site = wrappers.pop() if len(wrappers) == 1 else None
@@ -211,9 +213,9 @@ class Lanes:
             return None
         if (inner := frame.of(site.function)) is not None:
             return inner, site.instruction, stream
-        made = frame.function.definitions[register]
-        is_called = made is not None and any(edge.callee is site.function for edge in self.transfer.edges(frame.function, made))
-        return (frame, made, stream._replace(register=op.NONE)) if made is not None and is_called else None
+        definition = frame.function.definitions[register]
+        is_called = definition is not None and any(edge.callee is site.function for edge in self.transfer.edges(frame.function, definition))
+        return (frame, definition, stream._replace(register=op.NONE)) if definition is not None and is_called else None
 
     def _initial(self, function: Function, register: int) -> Iterator[Place]:
         """C++, in a constructor: the stream that it has put into a member (``: stream_(stream)``, ``stream_ = stream;``)."""
@@ -323,18 +325,18 @@ class Lanes:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
         values = _in_use(self.transfer.values(found.function, found.register), found.function.is_cpp)
         names = tuple(aside(name, frame.depth) for name in found.places) if frame.depth != depth else found.places
-        made = _made(values)
-        if not names and not made:
+        creations = _made(values)
+        if not names and not creations:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library)
+        return Lane(NAMED, names, creations, self._blocking(stream, values, creations), stream.library)
 
     def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         at: Instruction | None = one
         if stream.register >= 0:  # ``current_stream()`` means the one where it was called
-            asked = self._asked(frame, stream.register)
-            if asked is None:
+            obtained = self._obtained(frame, stream.register)
+            if obtained is None:
                 return Lane(CURRENT, (), frozenset(), True, stream.library)
-            frame, at = asked
+            frame, at = obtained
         inner: Frame | None = frame
         while inner is not None and at is not None:
             is_own = _is_of_arrays(inner.function, stream.library)
@@ -344,11 +346,11 @@ class Lanes:
             at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
 
-    def _asked(self, frame: Frame, register: int) -> tuple[Frame, Instruction] | None:
+    def _obtained(self, frame: Frame, register: int) -> tuple[Frame, Instruction] | None:
         """Where ``current_stream()`` was called on a path that a register holds the result of: by its function, or by a caller."""
-        made = frame.function.definitions[register]
-        if made is not None and self._is_asked(frame.function, register):
-            return frame, made
+        definition = frame.function.definitions[register]
+        if definition is not None and self._is_obtained(frame.function, register):
+            return frame, definition
         sites = {value.site for value in self.transfer.values(frame.function, register) if isinstance(value, LibraryObject)}
         site, inner = sites.pop() if len(sites) == 1 else None, frame.caller
         while site is not None and inner is not None:
@@ -357,7 +359,7 @@ class Lanes:
             inner = inner.caller
         return None
 
-    def _is_asked(self, function: Function, register: int, depth: int = 4) -> bool:
+    def _is_obtained(self, function: Function, register: int, depth: int = 4) -> bool:
         """Whether a stream is asked for where a register gets it: by a call, or by a property or method that does so each time."""
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] not in (op.CALL, op.INVOKE, op.ATTR):
@@ -366,7 +368,7 @@ class Lanes:
         if one[0] == op.ATTR and not callees:
             return False
         ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN] if depth]
-        return all(self._is_asked(callee, given, depth - 1) for callee, given in ends)
+        return all(self._is_obtained(callee, given, depth - 1) for callee, given in ends)
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
         """Whether a stream is ordered with the null stream: so is the per-thread default stream."""

@@ -65,8 +65,8 @@ class LastRecords:
         if any(each in places for each in self._made(function, one)):
             return _ENDS
         for target, value in self.places.assigned(function, one):
-            made = function.definitions[value] if value >= 0 else None
-            opcode = made[0] if made is not None else op.NONE
+            definition = function.definitions[value] if value >= 0 else None
+            opcode = definition[0] if definition is not None else op.NONE
             if opcode != op.REBIND and any(rest_behind(target, place) is not None for place in places):
                 return _ENDS if opcode == op.DECLARE else _OPEN
         if not op.DEFINES[one[0]] or places[-1].root != ("register", one[2]):

@@ -33,7 +33,7 @@ class Liveness:
 
     def __init__(self, walk: Hooks) -> None:
         self.walk = walk
-        self._asked: dict[Function, list[int]] = {}
+        self._tested: dict[Function, list[int]] = {}
         self._keys: dict[Function, dict[Key, int]] = {}
         self._named: dict[Function, list[int]] = {}
         self._read: dict[Function, list[int]] = {}
@@ -43,10 +43,10 @@ class Liveness:
         function = frame.function
         if self.walk.currents.entered(function):
             return decided  # which stream is current may hang on it
-        asked = self._asked.get(function)
-        if asked is None:
-            asked = self._asked[function] = spread(function, self._asks(function))
-        keys, mask = self._keys[function], asked[block]
+        tested = self._tested.get(function)
+        if tested is None:
+            tested = self._tested[function] = spread(function, self._asks(function))
+        keys, mask = self._keys[function], tested[block]
         is_root = frame.caller is None
         return frozenset(
             known
@@ -78,8 +78,8 @@ class Liveness:
         named = self._named.get(function)
         if named is None:
             blocks = function.code.blocks
-            made = [sum(1 << one[2] for one in code if op.DEFINES[one[0]]) for code in blocks] if self.walk.forgets_rounds else ()
-            named = self._named[function] = spread(function, [self._names(function, code) for code in blocks], made)
+            defined = [sum(1 << one[2] for one in code if op.DEFINES[one[0]]) for code in blocks] if self.walk.forgets_rounds else ()
+            named = self._named[function] = spread(function, [self._names(function, code) for code in blocks], defined)
         return named
 
     def is_read(self, function: Function, block: int, register: int) -> bool:

@@ -23,9 +23,9 @@ class LocalNames:
         if found is None:
             self._known[key] = frozenset()  # a cycle of joins ends here
             own = {function.text(use[2]) for use in function.uses.get(register, ()) if use[0] == op.BIND}
-            made = function.definitions[register] if register >= 0 else None
-            if made is not None and made[0] == op.PHI and depth:
-                own.update(name for each in made[3:] if each >= 0 for name in self.of(function, each, depth - 1))
+            definition = function.definitions[register] if register >= 0 else None
+            if definition is not None and definition[0] == op.PHI and depth:
+                own.update(name for each in definition[3:] if each >= 0 for name in self.of(function, each, depth - 1))
             for one in _also(function, register):
                 own |= self.of(function, one, depth)
             found = self._known[key] = frozenset(own)

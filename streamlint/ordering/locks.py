@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import until
 from streamlint.models import Row
 from streamlint.ordering.reach import Reach
+from streamlint.support.memo import memoized
 from streamlint.transfer import device
 from streamlint.transfer.transfer import Transfer
 
@@ -25,7 +26,6 @@ class Locks:
     def __init__(self, transfer: Transfer, reach: Reach) -> None:
         self.transfer = transfer
         self.reach = reach
-        self._held: dict[Lock, bool] = {}
         self._waiting: dict[Function, bool] = {}
 
     def taken(self, function: Function, one: Instruction) -> Lock | None:
@@ -68,11 +68,10 @@ class Locks:
             return ((function.unit, cell), str(cell[0])) if isinstance(cell, tuple) else None
         return None
 
+    @memoized
     def is_held_over_a_wait(self, lock: Lock) -> bool:
         """Whether some function holds a lock while the host waits for a device."""
-        if lock not in self._held:
-            self._held[lock] = any(self._holds(function, lock) for function in self._near(lock))
-        return self._held[lock]
+        return any(self._holds(function, lock) for function in self._near(lock))
 
     def _near(self, lock: Lock) -> Iterator[Function]:
         for unit in self.transfer.facts.program.mentioning(lock[1]):

@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Scopes
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, conditions
@@ -26,16 +27,13 @@ class MadeStreams:
         self.places = places
         self.currents = currents
         self.scopes = Scopes(transfer, places, currents)
-        self._asked: dict[Function, frozenset[Key]] = {}
         self._denied: dict[tuple[Function, Stream], _Known] = {}
 
-    def asked(self, function: Function) -> frozenset[Key]:
+    @memoized
+    def tested(self, function: Function) -> frozenset[Key]:
         """The conditions of a function that may deny one of the streams that it makes current."""
-        known = self._asked.get(function)
-        if known is None:
-            streams = self.currents.streams(function)
-            known = self._asked[function] = frozenset(key for stream in streams for key, _ in self.denied_by(function, stream))
-        return known
+        streams = self.currents.streams(function)
+        return frozenset(key for stream in streams for key, _ in self.denied_by(function, stream))
 
     def denied_by(self, function: Function, stream: Stream) -> _Known:
         """The conditions of a function, each with what it says, where a stream that its object keeps was not made."""
@@ -54,8 +52,8 @@ class MadeStreams:
         said.update(((op.ATTR, name, (_OF_OBJECT,)), True) for name in names)
         for branch in function.by_opcode[op.BRANCH] if homes else ():
             key = alike(function, unnegated(function, branch[2])[0])
-            asked, is_there = as_asked(key)
-            for whole, is_made in ((_of_object(function, asked), is_there), (_of_object(function, key), True)):
+            positive, is_there = as_positive(key)
+            for whole, is_made in ((_of_object(function, positive), is_there), (_of_object(function, key), True)):
                 if whole is None or not _is_settled(owner, whole, homes):
                     continue
                 if (whole, True) in said:
@@ -68,14 +66,14 @@ class MadeStreams:
         bound = self.scopes.of(function, stream.register) if stream.kind == UNKNOWN else None
         lanes = bound.places if bound is not None else (self.places.of(function, stream.register),)
         names: list[object] = [place.path[0] for place in lanes if place.root == ("parameter", 0) and len(place.path) == 1]
-        made = [each for name in names if len(found := _made(owner, str(name))) == 1 for each in found]
+        creations = [each for name in names if len(found := _made(owner, str(name))) == 1 for each in found]
         scope = bound.function.definitions[bound.register] if bound is not None else None
         if bound is not None and scope is not None:
-            made.append((bound.function, scope))
-        return names, made
+            creations.append((bound.function, scope))
+        return names, creations
 
 
-def as_asked(key: Key) -> tuple[Key, bool]:
+def as_positive(key: Key) -> tuple[Key, bool]:
     """What a condition asks for, as a whole, or whether it is None, and whether that is there where the condition holds."""
     if len(key) > 3 and key[0] == op.COMPARE and key[1] in ("is", "is not") and isinstance(key[2], tuple):
         return key[2], key[1] == "is not"
@@ -88,8 +86,8 @@ def _made(owner: ClassInfo, name: str) -> list[tuple[Function, Instruction]]:
     for store in owner.own_stores.get(name, ()):
         function, one = store.function, store.function.definitions[store.value] if store.value >= 0 else None
         parts = one[3:] if one is not None and one[0] == op.PHI else (store.value,)
-        made = ((function, function.definitions[part]) for part in parts if not is_none(function, part))
-        found += [(home, each if len(parts) > 1 and each is not None else store.instruction) for home, each in made]
+        definition = ((function, function.definitions[part]) for part in parts if not is_none(function, part))
+        found += [(home, each if len(parts) > 1 and each is not None else store.instruction) for home, each in definition]
     return found
 
 

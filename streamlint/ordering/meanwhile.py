@@ -23,18 +23,18 @@ class Meanwhile:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self._beside: dict[tuple[Function, Instruction, Function], bool] = {}
+        self._concurrent: dict[tuple[Function, Instruction, Function], bool] = {}
         self._waits: dict[tuple[Function, Instruction], bool] = {}
         self._let_go: dict[tuple[Function, Instruction], bool] = {}
 
-    def is_beside(self, frame: Frame) -> bool:
+    def is_concurrent(self, frame: Frame) -> bool:
         """Whether a path is in a thread that a function of it has started."""
         while frame.caller is not None and frame.call is not None:
             key = frame.caller.function, frame.call, frame.function
-            if key not in self._beside:
+            if key not in self._concurrent:
                 edges = self.transfer.edges(*key[:2])
-                self._beside[key] = any(edge.callee is frame.function and edge.is_elsewhere for edge in edges)
-            if self._beside[key]:
+                self._concurrent[key] = any(edge.callee is frame.function and edge.is_elsewhere for edge in edges)
+            if self._concurrent[key]:
                 return True
             frame = frame.caller
         return False
@@ -42,7 +42,7 @@ class Meanwhile:
     def is_polling(self, frame: Frame, loop: Loop) -> bool:
         """Whether a loop of a thread waits in its rounds until another thread has done something: it is taken to be entered."""
         blocks = frame.function.code.blocks
-        return self.is_beside(frame) and any(self.waits(frame.function, one) for number in loop.body for one in blocks[number])
+        return self.is_concurrent(frame) and any(self.waits(frame.function, one) for number in loop.body for one in blocks[number])
 
     def lets_go(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction starts a thread for which its function does not wait: what comes before it is before all of the thread,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
+from streamlint.support.memo import memoized
 
 _MOST_CALLERS = 2_000
 """Functions above one that are looked at; of one with more, a path goes up everywhere."""
@@ -54,7 +55,6 @@ class Meetings:
     def __init__(self, callers: Callers, repeats: Repeats) -> None:
         self._callers = callers
         self._repeats = repeats
-        self._to: dict[Function, Calls | None] = {}
         self._known: dict[frozenset[Function], Meeting] = {}
 
     def of(self, functions: Iterable[Function]) -> Meeting:
@@ -75,15 +75,14 @@ class Meetings:
                 merged.setdefault(caller, set()).update(own)
         return merged
 
+    @memoized
     def _leading_to(self, function: Function) -> Calls | None:
         """By caller: the calls that lead to a function, directly or through others."""
-        if function not in self._to:
-            found: Calls = {}
-            waiting = [function]
-            for each in waiting:
-                for caller, call in self._callers(each):
-                    if caller not in found and caller is not function:
-                        waiting.append(caller)
-                    found.setdefault(caller, set()).add(call)
-            self._to[function] = found if len(found) <= _MOST_CALLERS else None
-        return self._to[function]
+        found: Calls = {}
+        waiting = [function]
+        for each in waiting:
+            for caller, call in self._callers(each):
+                if caller not in found and caller is not function:
+                    waiting.append(caller)
+                found.setdefault(caller, set()).add(call)
+        return found if len(found) <= _MOST_CALLERS else None

@@ -26,15 +26,15 @@ def kept_names(transfer: Transfer, places: Places, sources: Sources, member: Mem
     """The places of what a member of an object was given where a function makes the object: as the argument that its constructor keeps by a
     pointer or reference, or by the one assignment."""
     function, register, name = member
-    made = function.definitions[register]
-    if made is not None and made[0] == op.DECLARE:
+    definition = function.definitions[register]
+    if definition is not None and definition[0] == op.DECLARE:
         uses = (use for use in function.uses[register] if use[0] == op.SET_ATTR and use[2] == register)
         given = [use[4] for use in uses if function.text(use[3]) == name]
         yield from places.names(function, given[0]) if len(given) == 1 else ()
-    elif made is not None and made[0] in (op.CONSTRUCT, op.NEW):
-        for edge in transfer.edges(function, made):
+    elif definition is not None and definition[0] in (op.CONSTRUCT, op.NEW):
+        for edge in transfer.edges(function, definition):
             for index in _initialising(transfer, edge.callee, name, is_handle):
-                yield from sources(function, made, edge.callee, index)
+                yield from sources(function, definition, edge.callee, index)
 
 
 def _initialising(transfer: Transfer, constructor: Function, name: str, is_handle: bool) -> Iterator[int]:

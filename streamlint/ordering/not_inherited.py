@@ -19,13 +19,13 @@ def is_not_inherited(currents: Currents, frame: Frame, one: Instruction, stream:
     """Whether the stream of an instruction is the default stream only because a thread runs it which another stream was current for."""
     inner: Frame | None = frame
     at: Instruction | None = one if stream.kind == CURRENT and stream.register < 0 else None
-    is_beside = False
+    is_in_thread = False
     while inner is not None and at is not None:
         if currents.at(inner.function, at) is OF_THREAD:
-            is_beside = True
+            is_in_thread = True
             if starts_under_stream(currents, inner.function, at):
                 return True
         elif (around := currents.at(inner.function, at)) is not None:
-            return is_beside and around.kind == NAMED
+            return is_in_thread and around.kind == NAMED
         at, inner = inner.call, inner.caller
     return False

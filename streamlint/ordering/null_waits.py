@@ -103,14 +103,14 @@ class PassingNull(Walk):
 
     def _null_source(self, frame: Frame, register: int, here: Site) -> Site | None:
         function = frame.function
-        made = function.definitions[register] if register >= 0 else None
-        if made is None or made[0] != op.PARAM or frame.caller is None or frame.call is None:
-            is_there = made is not None and made[0] != op.PARAM and self._is_null(function, register)
+        definition = function.definitions[register] if register >= 0 else None
+        if definition is None or definition[0] != op.PARAM or frame.caller is None or frame.call is None:
+            is_there = definition is not None and definition[0] != op.PARAM and self._is_null(function, register)
             return here if is_there else None
         call = Site(frame.caller.function, frame.call)
-        given = given_to(frame.caller.function, frame.call, function, made[3])
+        given = given_to(frame.caller.function, frame.call, function, definition[3])
         if given is None:
-            return call if self._is_null_left_out(function, made[3]) else None
+            return call if self._is_null_left_out(function, definition[3]) else None
         return self._null_register(frame.caller, given, call) if given >= 0 else None
 
     def _is_null(self, function: Function, register: int) -> bool:

@@ -34,8 +34,8 @@ class OldValues:
         return any(function.runs_before(one, each) and any(function.runs_before(each, use) for use in uses) for each in setting)
 
     def _is_receiver(self, function: Function, register: int) -> bool:
-        made = function.definitions[register] if register >= 0 else None
-        return made is not None and made[0] == op.PARAM and made[3] == 0 and function.has_receiver
+        definition = function.definitions[register] if register >= 0 else None
+        return definition is not None and definition[0] == op.PARAM and definition[3] == 0 and function.has_receiver
 
 
 def _sets(function: Function, method: str, name: str, depth: int) -> bool:
@@ -53,6 +53,6 @@ def _sets(function: Function, method: str, name: str, depth: int) -> bool:
 def _called(method: Function) -> Iterator[str]:
     """The names of the methods that a method calls on its own object."""
     for one in method.by_opcode[op.INVOKE]:
-        made = method.definitions[one[3]] if one[3] >= 0 else None
-        if made is not None and made[0] == op.PARAM and made[3] == 0:
+        definition = method.definitions[one[3]] if one[3] >= 0 else None
+        if definition is not None and definition[0] == op.PARAM and definition[3] == 0:
             yield method.text(one[4])

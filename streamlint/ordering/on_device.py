@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Action, Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -23,7 +24,6 @@ class OnDevice:
         self.transfer = transfer
         self.arrays = transfer.facts.models.marked("arrays")
         """Libraries with arrays: what one does with memory of another is the affair of SL027."""
-        self._held: dict[tuple[Function, int], list[Memory]] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
 
     def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
@@ -47,14 +47,12 @@ class OnDevice:
             return True
         return self._is_made_there(function, register, depth)
 
+    @memoized
     def held_in(self, function: Function, register: int) -> list[Memory]:
         """Python: the memory that is in the lists which a register holds."""
-        key = (function, register)
-        if key not in self._held:
-            lists = [] if function.is_cpp else [each for each in self.transfer.values(function, register) if isinstance(each, Container)]
-            elements = (each for value in lists if value.kind == "list" for each in self.transfer.facts.elements(value))
-            self._held[key] = [each for each in elements if isinstance(each, Memory)]
-        return self._held[key]
+        lists = [] if function.is_cpp else [each for each in self.transfer.values(function, register) if isinstance(each, Container)]
+        elements = (each for value in lists if value.kind == "list" for each in self.transfer.facts.elements(value))
+        return [each for each in elements if isinstance(each, Memory)]
 
     def library(self, function: Function, registers: Iterable[int]) -> str:
         """The library of what is done with arrays, by their types; "" where that is open."""
@@ -64,10 +62,10 @@ class OnDevice:
 
     def _is_of_arrays(self, function: Function, work: Worked) -> bool:
         """Whether an operator is given what a library with arrays has computed."""
-        made = ((each, function.definitions[each]) for each in work.reads if each >= 0)
+        definition = ((each, function.definitions[each]) for each in work.reads if each >= 0)
         return any(
             before.made == each and before.library in self.arrays
-            for each, one in made
+            for each, one in definition
             for before in (self.transfer.works(function, one) if one is not None else ())
         )
 
@@ -103,10 +101,10 @@ class OnDevice:
     def _elements(self, function: Function, one: Instruction) -> list[int]:
         """Python: all elements of the list that a function makes by itself, of which an instruction takes one."""
         source = taken_from(function, one) if one[0] in (op.NEXT, op.ITEM, op.UNPACK) and not function.is_cpp else None
-        made = function.definitions[source] if source is not None and source >= 0 else None
-        if made is None or made[0] != op.BUILD or function.text(made[3]) not in ("list", "tuple", "set"):
+        definition = function.definitions[source] if source is not None and source >= 0 else None
+        if definition is None or definition[0] != op.BUILD or function.text(definition[3]) not in ("list", "tuple", "set"):
             return []
-        return [*made[4:], *(use[-1] for use in function.uses[made[2]] if use[0] == op.APPEND and use[2] == made[2])]
+        return [*definition[4:], *(use[-1] for use in function.uses[definition[2]] if use[0] == op.APPEND and use[2] == definition[2])]
 
     def _is_given_there(self, function: Function, index: int, depth: int) -> bool:
         """Python: whether all calls in view give memory of a device for a parameter."""

@@ -51,11 +51,11 @@ class Origins:
     def _of_round(self, function: Function, one: Instruction, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
         """The places of what a round of a loop takes."""
         yield register_place(one[3]).behind(YIELDED, *path)
-        made = function.definitions[one[3]]
-        if made is not None and made[0] == op.ITER:
-            if self._goes_round(function, made[3], path, depth):
+        definition = function.definitions[one[3]]
+        if definition is not None and definition[0] == op.ITER:
+            if self._goes_round(function, definition[3], path, depth):
                 yield register_place(one[3]).behind(ANY, *path)
-            yield from self._elements(function, made[3], path, depth - 1)
+            yield from self._elements(function, definition[3], path, depth - 1)
 
     def _goes_round(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> bool:
         """Whether an iterator gives again what it has given, at the keys that lead into its elements."""
@@ -130,9 +130,9 @@ class Origins:
         owner = function.method.owner if function.method is not None else None
         if one[0] == op.ATTR and owner is not None and self.places.of(function, one[3]) == Place(("parameter", 0)):
             for store in owner.own_stores.get(function.text(one[4]), ()):
-                made = store.function.definitions[store.value]
-                if made is not None and made[0] in (op.CALL, op.INVOKE):
-                    yield store.function, made
+                definition = store.function.definitions[store.value]
+                if definition is not None and definition[0] in (op.CALL, op.INVOKE):
+                    yield store.function, definition
 
     def _learns(self, function: Function, register: int) -> bool:
         """Whether the elements of a list are tensors with gradients, as far as can be seen: an optimizer leaves others alone."""
@@ -168,14 +168,14 @@ class Origins:
     def taken(self, function: Function, register: int) -> Iterator[Site]:
         """Where threads take elements out of a container that a register holds."""
         held = {value for value in self.transfer.values(function, register) if isinstance(value, Container)}
-        for other in self._beside if held else ():
+        for other in self._thread_functions if held else ():
             for one in other.by_opcode[op.INVOKE] if other is not function else ():
                 its = self.transfer.values(other, one[3]) if other.text(one[4]) in other.known("takes") else ()
                 if any(self._is_same(mine, each) for mine in held for each in its):
                     yield Site(other, one)
 
     @cached_property
-    def _beside(self) -> list[Function]:
+    def _thread_functions(self) -> list[Function]:
         """The functions that threads of the program run."""
         starts = (edge for call in self.transfer.sites({"thread"}) for edge in self.transfer.edges(call.function, call.instruction))
         return list(dict.fromkeys(edge.callee for edge in starts if edge.is_elsewhere))

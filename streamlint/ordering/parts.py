@@ -109,12 +109,12 @@ def begins(function: Function, one: Instruction) -> Sum:
     if one[0] not in (op.ITEM, op.SET_ITEM):
         return ()
     index = one[4] if one[0] == op.ITEM else one[3]
-    made = function.definitions[index] if index >= 0 else None
-    if made is not None and made[0] == op.BUILD and len(made) > 4:
-        index = made[4]  # of several indices the first
-        made = function.definitions[index]
-    if made is not None and made[0] == op.SLICE:
-        return sum_of(function, made[3]) if made[3] >= 0 else ()
+    definition = function.definitions[index] if index >= 0 else None
+    if definition is not None and definition[0] == op.BUILD and len(definition) > 4:
+        index = definition[4]  # of several indices the first
+        definition = function.definitions[index]
+    if definition is not None and definition[0] == op.SLICE:
+        return sum_of(function, definition[3]) if definition[3] >= 0 else ()
     return sum_of(function, index)
 
 
@@ -162,8 +162,8 @@ def _is_of_loop(function: Function, monomial: Monomial) -> bool:
     for atom in monomial:
         register = _register_of(function, atom)
         if register is not None:
-            made = function.definitions[register]
-            if made is not None and made[0] in (op.PHI, op.NEXT, op.UNPACK):
+            definition = function.definitions[register]
+            if definition is not None and definition[0] in (op.PHI, op.NEXT, op.UNPACK):
                 return True
     return False
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
-from streamlint.ordering.beside import Beside, Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import PARAMETER
+from streamlint.ordering.concurrent_work import ConcurrentWork, Event
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 
@@ -20,11 +20,11 @@ Calls = tuple[Site, ...]
 class PassedStreams:
     """What a program does with the streams that its functions hand on."""
 
-    def __init__(self, beside: Beside) -> None:
-        self.beside = beside
-        self.transfer = beside.transfer
-        self.places = beside.choices.places
-        self.storages = Storages(self.transfer, self.places, beside.launches)
+    def __init__(self, concurrent: ConcurrentWork) -> None:
+        self.concurrent = concurrent
+        self.transfer = concurrent.transfer
+        self.places = concurrent.choices.places
+        self.storages = Storages(self.transfer, self.places, concurrent.launches)
         self._known: dict[tuple[Function, Place], Streams] = {}
         self._relied: dict[tuple[Function, object, Streams], bool] = {}
 
@@ -81,7 +81,7 @@ class PassedStreams:
         return False
 
     def _work(self, function: Function) -> list[Event]:
-        return [each for each in self.beside.events(function) if each.work is not None and each.choice is not None]
+        return [each for each in self.concurrent.events(function) if each.work is not None and each.choice is not None]
 
     def _touched(self, event: Event, calls: Calls) -> set[Place]:
         """The memory that work reads and writes, by the names of the function from which calls lead to it."""

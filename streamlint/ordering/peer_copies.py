@@ -19,6 +19,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import POINTEE, Element, Key, Place, Places
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -46,7 +47,6 @@ class PeerCopies:
         self.transfer = transfer
         self.facts = transfer.facts
         self.places = transfer.one_of(Places, transfer.facts)
-        self._begins: dict[Unit, Site | None] = {}
 
     def find(self) -> Iterator[PeerCopy]:
         """The copies of the program."""
@@ -89,8 +89,8 @@ class PeerCopies:
             given = [(caller, call, operand_of(caller, call, function, int(str(place.root[1])))) for caller, call in calls]
             found = {self._device(caller, call, -1 if each is None else each, height - 1) for caller, call, each in given}
             return found.pop() if len(found) == 1 else None
-        made = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
-        devices = {self._set_before(function, one) for one in made}
+        allocations = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
+        devices = {self._set_before(function, one) for one in allocations}
         return devices.pop() if len(devices) == 1 else None
 
     def _allocates(self, function: Function, one: Instruction, place: Place) -> bool:
@@ -125,14 +125,13 @@ class PeerCopies:
 
     # --- programs
 
+    @memoized
     def _begin(self, unit: Unit) -> Site | None:
         """Where the program of a file begins, if it is whole and no code in it prepares copies between devices."""
-        if unit not in self._begins:
-            linked = self._linked(unit)
-            begins = [site for one in linked if (site := _main(one)) is not None]
-            is_whole = bool(begins) and all(self._is_closed(one) for one in linked) and self._preparing.isdisjoint(linked)
-            self._begins[unit] = begins[0] if is_whole else None
-        return self._begins[unit]
+        linked = self._linked(unit)
+        begins = [site for one in linked if (site := _main(one)) is not None]
+        is_whole = bool(begins) and all(self._is_closed(one) for one in linked) and self._preparing.isdisjoint(linked)
+        return begins[0] if is_whole else None
 
     def _linked(self, unit: Unit) -> list[Unit]:
         """What may be in one program with a file, itself first: what is known under its build root, but for other programs."""
@@ -177,8 +176,8 @@ class PeerCopies:
 def _main(unit: Unit) -> Site | None:
     """Where a file defines ``main``."""
     for one in unit.body.by_opcode[op.FUNCTION] if unit.is_cpp else ():
-        made = unit.function(one[3])
-        if made.code.name == "main" and not made.code.class_name:
+        inner = unit.function(one[3])
+        if inner.code.name == "main" and not inner.code.class_name:
             return Site(unit.body, one)
     return None
 

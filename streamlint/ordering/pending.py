@@ -19,7 +19,7 @@ from streamlint.ordering.on_device import may_be_there
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
-from streamlint.ordering.set_flags import SETTING, SetFlags, asked_for_none
+from streamlint.ordering.set_flags import SETTING, SetFlags, compared_with_none
 from streamlint.ordering.states import Answer, State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, Walk
@@ -325,7 +325,7 @@ class Pending(CopyStreams):
             return None if done is None else not done
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "is", "is not"):
             return None
-        asked_for = asked_for_none(function, one[2])
+        asked_for = compared_with_none(function, one[2])
         if asked_for is not None and any(self.has(state, kind, asked_for[0]) for kind in (EVENT, FILLED, SET)):
             return asked_for[1]  # where the path goes on, the event behind the work is there, or what was put in its place
         equal = (self._is_answer(state, *pair) for pair in (one[4:6], one[5:3:-1]))

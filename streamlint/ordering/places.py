@@ -222,14 +222,14 @@ class Places:
         if one[0] == op.PARAM:
             return Place(("parameter", one[3]))
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp:
-            asked = self._asked if one[0] == op.CALL else self._looked_up
-            return asked(function, one) or self.getters.given(function, one)
+            lookup = self._by_function if one[0] == op.CALL else self._looked_up
+            return lookup(function, one) or self.getters.given(function, one)
         if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         index = self._argument(function, one) if one[0] == op.LOAD else None
         return Place(("parameter", 1), (Element(index),)) if index is not None else None
 
-    def _asked(self, function: Function, one: Instruction) -> Place | None:
+    def _by_function(self, function: Function, one: Instruction) -> Place | None:
         """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
         if function.has_receiver and function.dotted(one[3]) == "super":
             return Place(("parameter", 0))
@@ -347,8 +347,8 @@ class Places:
 
     def _bound(self, function: Function, register: int, phi: Instruction) -> Place:
         """A variable that one way alone binds was bound there wherever it is read: else reading it is an error."""
-        made = ((each, function.definitions[each]) for each in dict.fromkeys(phi[3:]) if each != register)
-        bound = [each for each, one in made if one is None or one[0] != op.UNDEF]
+        definition = ((each, function.definitions[each]) for each in dict.fromkeys(phi[3:]) if each != register)
+        bound = [each for each, one in definition if one is None or one[0] != op.UNDEF]
         place = self.of(function, bound[0]) if len(bound) == 1 else register_place(register)
         return place if place.root[0] != "register" else register_place(register)
 
@@ -405,8 +405,8 @@ class Places:
     def _of_global(self, unit: Unit, name: str) -> Place:
         """A global name of the file that makes it, whichever files import it from one another."""
         for _ in range(4):
-            made = (holder.definitions[register] for holder, register in unit.globals.get(name, ()))
-            taken = next((one for one in made if one is not None and one[0] == op.IMPORT and one[4] != op.NONE), None)
+            definition = (holder.definitions[register] for holder, register in unit.globals.get(name, ()))
+            taken = next((one for one in definition if one is not None and one[0] == op.IMPORT and one[4] != op.NONE), None)
             target = self.facts.program.imported(unit.body.text(taken[3]), unit) if taken is not None else None
             if taken is None or target is None:
                 break

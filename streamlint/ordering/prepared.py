@@ -149,16 +149,16 @@ def _of_arguments(arguments: Arguments) -> Layer:
 def _of_thread(places: Places, value: External, callee: Function) -> Iterator[Layers]:
     """A thread that was made before, and is started here."""
     row = places.facts.row_of(value)
-    made = value.receiver.site if isinstance(value.receiver, LibraryObject) else None
-    if row is None or row.effect != "start" or made is None:
+    creation = value.receiver.site if isinstance(value.receiver, LibraryObject) else None
+    if row is None or row.effect != "start" or creation is None:
         return
-    given = kept_by(made.function, made.instruction)
+    given = kept_by(creation.function, creation.instruction)
     if given is None:
         return
-    values = places.facts.values(made.function, given.callee).values
+    values = places.facts.values(creation.function, given.callee).values
     own = next((value for value in values if _leads_to(value, callee)), None)
     keys = [key for key, _ in _numbered(given)]
-    layer = Layer(sum(isinstance(key, int) for key in keys), frozenset(keys), made)
+    layer = Layer(sum(isinstance(key, int) for key in keys), frozenset(keys), creation)
     yield Layers([layer], int(isinstance(own, (BoundMethod, ClassObject)) and callee.has_receiver), is_started=True)
 
 

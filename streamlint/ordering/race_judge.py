@@ -158,7 +158,7 @@ class RaceJudge(RaceCallers):
     def raised(self, state: State, call: Instruction) -> State:
         """A gradient that a caller has given is one of the module whose parameter it is; members of an object may hold one value."""
         function = state.frame.function
-        tracked = self.training.named(function, state.tracked) | set(self.same_members.beside(function, state.tracked))
+        tracked = self.training.named(function, state.tracked) | set(self.same_members.aliases(function, state.tracked))
         tracked |= set(rotation.as_elements(self.places, function, state.tracked))
         return state._replace(tracked=state.tracked | tracked) if tracked else state
 
@@ -348,14 +348,14 @@ class RaceJudge(RaceCallers):
             known = self._hands_over[function.unit] = not function.is_cpp and any(map(self.is_thread, putting))
         return known
 
-    def is_beside(self, state: State) -> bool:
+    def is_elsewhere(self, state: State) -> bool:
         """Whether a path has gone to another thread, with what that has taken from a queue."""
         return not state.path and state.frame.root.function is not self._site.function
 
     def left(self, state: State, register: int) -> None:
         """What a thread has written on its stream is passed out to callers of whoever took it: without an event they cannot wait for it."""
         function, lane = state.frame.function, self._mine(state)
-        if not self.is_beside(state) or self._unknown_work or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+        if not self.is_elsewhere(state) or self._unknown_work or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
             return
         names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, AMBIENT_LANE) else ()
         given = {each.kind for each in state.tracked for name in names if rest_behind(name, each.place) is not None}

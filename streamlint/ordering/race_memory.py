@@ -115,9 +115,9 @@ class RaceMemory(Repeated):
             return True
         touched = self.regions.of(state.frame.function, one).get(register)
         steps = beyond or rest_behind(place, held.place)
-        return are_apart(region, touched) or (touched is not None and self._are_beside(region, touched, steps or ()))
+        return are_apart(region, touched) or (touched is not None and self._are_disjoint(region, touched, steps or ()))
 
-    def _are_beside(self, first: Region, second: Region, steps: tuple[Key, ...]) -> bool:
+    def _are_disjoint(self, first: Region, second: Region, steps: tuple[Key, ...]) -> bool:
         """Whether of two pieces of one memory each ends before the distance between their beginnings."""
         function = first.function
         offset = self._distances.get((function, steps[0])) if function is not None and len(steps) == 1 else None

@@ -15,7 +15,7 @@ from streamlint.ordering.places import ANY, Element, Key, Place, rest_behind
 from streamlint.ordering.race_memory import RaceMemory
 from streamlint.ordering.recorded_events import RecordedEvents
 from streamlint.ordering.same_streams import SameStreams
-from streamlint.ordering.set_flags import asked_for_none
+from streamlint.ordering.set_flags import compared_with_none
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Copied, Read, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -100,14 +100,14 @@ class RaceOrders(RaceMemory):
         container = rotation.gone_through(function, register)
         every = [each.behind(ANY) for each in self.places.names(function, container)] if container >= 0 else []
         awaited = self.places.names(function, register)
-        is_found = any(rest_behind(each, place) == () for each in every) or any(_is_beside(each, place) for each in awaited)
+        is_found = any(rest_behind(each, place) == () for each in every) or any(_may_be_one_element(each, place) for each in awaited)
         return is_found or not set(awaited).isdisjoint(self._put_into(function, place))
 
     def _put_into(self, function: Function, place: Place) -> Iterator[Place]:
         """The names of what a list is built of in which a place stands."""
-        made = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and len(place.path) == 1 else None
+        definition = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and len(place.path) == 1 else None
         index = getattr(place.path[0], "key", None) if place.path else None
-        parts = made[4:] if made is not None and made[0] == op.BUILD else ()
+        parts = definition[4:] if definition is not None and definition[0] == op.BUILD else ()
         for register in parts[index : index + 1] if isinstance(index, int) else parts:
             yield from self.places.names(function, register)
 
@@ -239,7 +239,7 @@ class RaceOrders(RaceMemory):
 
     def _is_there(self, state: State, condition: int) -> bool | None:
         """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""
-        asked = asked_for_none(state.frame.function, condition)
+        asked = compared_with_none(state.frame.function, condition)
         return asked[1] if asked is not None and (self.has(state, EVENT, asked[0]) or self.has(state, STREAM, asked[0])) else None
 
 
@@ -251,7 +251,7 @@ def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
         yield from _reads(function, each, depth - 1)
 
 
-def _is_beside(place: Place, other: Place) -> bool:
+def _may_be_one_element(place: Place, other: Place) -> bool:
     """Whether two places may be one element of a container: their indices are not two constants."""
     if place.root != other.root or len(place.path) != len(other.path) or place.path[:-1] != other.path[:-1]:
         return False

@@ -151,7 +151,7 @@ class Races(RaceJudge):
             tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
             tracked |= set(self.modules.written(function, registers)) if self._writes else set()
             tracked |= set(self._of_graphs(function, one, tracked))
-            tracked |= set(self.same_members.beside(function, tracked))
+            tracked |= set(self.same_members.aliases(function, tracked))
             if not tracked or not (self._writes or self.reads_too):
                 continue
             self._loop = self._turning(function, one, work) if self._writes and (work.writes or work.made >= 0) else None

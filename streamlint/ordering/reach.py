@@ -145,10 +145,10 @@ class Reach:
 
     def _member_types(self, function: Function, register: int) -> Iterator[tuple[TypeTuple, ClassInfo]]:
         """The types with which a member is declared that a register holds, and the classes that it is declared in."""
-        made = function.definitions[register] if register >= 0 else None
-        for value in self.transfer.values(function, made[3]) if made is not None and made[0] == op.ATTR else ():
-            if isinstance(value, Instance) and made is not None:
-                name = function.text(made[4])
+        definition = function.definitions[register] if register >= 0 else None
+        for value in self.transfer.values(function, definition[3]) if definition is not None and definition[0] == op.ATTR else ():
+            if isinstance(value, Instance) and definition is not None:
+                name = function.text(definition[4])
                 yield from ((each.type, value.definition) for each in value.definition.ir.fields if each.name == name and each.type)
 
     def _deleted(self, function: Function, one: Instruction) -> Iterator[Function]:
@@ -166,14 +166,18 @@ class Reach:
 
     def _is_owner(self, function: Function, register: int) -> bool:
         """Whether an object that ends with its scope owns what it holds: it is the object, or a smart pointer made for it alone."""
-        made = function.definitions[register]
-        if made is not None and made[0] == op.LOAD:
-            return any(self._is_owner(holder, each) for holder, each in stores_of(function, made[3]) if holder is function)
-        if made is None or made[0] not in (op.DECLARE, op.CONSTRUCT, op.CALL, op.NEW, op.COPY):
+        definition = function.definitions[register]
+        if definition is not None and definition[0] == op.LOAD:
+            return any(self._is_owner(holder, each) for holder, each in stores_of(function, definition[3]) if holder is function)
+        if definition is None or definition[0] not in (op.DECLARE, op.CONSTRUCT, op.CALL, op.NEW, op.COPY):
             return False
-        if made[0] == op.COPY:
-            return self._is_owner(function, made[3])
-        return made[0] != op.CALL or function.dotted(made[3]).rpartition("::")[2].startswith("make_unique") or self._makes(function, made)
+        if definition[0] == op.COPY:
+            return self._is_owner(function, definition[3])
+        return (
+            definition[0] != op.CALL
+            or function.dotted(definition[3]).rpartition("::")[2].startswith("make_unique")
+            or self._makes(function, definition)
+        )
 
     def _makes(self, function: Function, call: Instruction) -> bool:
         """Whether a call is a constructor's."""

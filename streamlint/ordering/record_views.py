@@ -29,7 +29,7 @@ class RecordViews:
         self.facts = transfer.facts
         self.places = places
 
-    def beside(self, function: Function, register: int) -> Iterator[View]:
+    def same_memory(self, function: Function, register: int) -> Iterator[View]:
         """Under which other keys the record has the same memory that a value was taken from."""
         taken = self.taken(function, register)
         if taken is None or function.is_cpp:

@@ -9,6 +9,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Places
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Recorded
 from streamlint.transfer.transfer import Transfer
 
@@ -19,13 +20,12 @@ class RecordedEvents:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
-        self._known: dict[tuple[Function, int], bool] = {}
 
     def is_empty(self, function: Function, one: Instruction, event: int) -> bool:
         """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
-        made = function.definitions[event] if event >= 0 else None
+        definition = function.definitions[event] if event >= 0 else None
         values = [value for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)]
-        if made is None or not values or any(value.site is None or value.site.function is not function for value in values):
+        if definition is None or not values or any(value.site is None or value.site.function is not function for value in values):
             return False
         place = self.places.of(function, event)
         behind = False
@@ -36,24 +36,22 @@ class RecordedEvents:
                     return behind
         return False
 
+    @memoized
     def is_recorded(self, function: Function, event: int) -> bool:
         """Whether analysed code records an event: then it tells what the event waits for."""
-        known = self._known.get((function, event))
-        if known is None:
-            known = self._known[function, event] = self._find(function, event)
-        return known
+        return self._find(function, event)
 
     def _find(self, function: Function, event: int) -> bool:
-        made = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}
+        creations = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}
         place = self.places.of(function, event)
         for other, recorded in self._records:
             if other is function and self.places.of(function, recorded) == place:
                 return True
             values = self.transfer.values(other, recorded)
-            if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
+            if creations & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
                 return True
             one = other.definitions[recorded] if recorded >= 0 else None
-            if one is not None and Site(other, one) in made:
+            if one is not None and Site(other, one) in creations:
                 return True  # one of several that a call gives
         return False
 

@@ -41,8 +41,8 @@ class References(Crossing):
             return False
         function = state.frame.function
         register = int(str(held.place.root[1]))
-        made = function.definitions[register]
-        return made is not None and made[0] == op.PHI and any(use[0] != op.PHI for use in function.uses[register])
+        definition = function.definitions[register]
+        return definition is not None and definition[0] == op.PHI and any(use[0] != op.PHI for use in function.uses[register])
 
     def _alive(self, state: State) -> bool:
         """Whether something refers to the memory: a name, an attribute, an element, a variable of a caller."""

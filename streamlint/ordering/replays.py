@@ -158,8 +158,8 @@ class Replays(CapturedNames):
         if row.effect == "free" and is_captured and any(self.has(state, BUFFER, register) for register in call.all("of")):
             return tracked | {Tracked(STALE, MARK, "freed", Site(state.frame.function, one))}
         if row.effect == "alloc":  # the pointer leads to other memory from here on
-            made = made_by(self.places, call)
-            return frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
+            places = made_by(self.places, call)
+            return frozenset(held for held in tracked if held.kind != BUFFER or held.place not in places)
         return self._of_graph(state, one, call) if is_captured else tracked
 
     def _of_graph(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:

@@ -263,10 +263,10 @@ class Reuses(Indexed):
         for taken in self.origins.taken(function, one[3]) if any(held.kind == BUFFER for held in given) else ():
             at = taken.instruction
             tracked = frozenset(held._replace(place=register_place(at[2]).behind(*held.place.path)) for held in given)
-            beside = self.start(taken.function, at, tracked, ())
-            yield beside._replace(stream=state.stream, sites=state.sites, guesses=state.doubts)
+            resumed = self.start(taken.function, at, tracked, ())
+            yield resumed._replace(stream=state.stream, sites=state.sites, guesses=state.doubts)
 
-    def _is_beside(self, state: State) -> bool:
+    def _is_elsewhere(self, state: State) -> bool:
         """Whether a path goes on in another thread."""
         return not state.path and state.frame.root.function is not self._site.function
 
@@ -278,7 +278,7 @@ class Reuses(Indexed):
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is not None:
             return False
-        return super().orders(state, one, action) or (self._is_beside(state) and self.origins.blocks(state.frame.function, one))
+        return super().orders(state, one, action) or (self._is_elsewhere(state) and self.origins.blocks(state.frame.function, one))
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:

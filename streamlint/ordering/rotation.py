@@ -52,11 +52,11 @@ def gone_through(function: Function, register: int) -> int:
 
 def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
     """The register of the container that a loop goes through by a register, where it takes parts of what functions give of its elements."""
-    made = function.definitions[register]
-    if made is not None and (inside := passed_on(function, made, path)) is not None:
+    definition = function.definitions[register]
+    if definition is not None and (inside := passed_on(function, definition, path)) is not None:
         return _paired(function, *inside)
-    if made is not None and function.invokes(made, "gives-values", "gives-entries"):
-        return made[3] if path == ((Element(1),) if function.invokes(made, "gives-entries") else ()) else op.NONE
+    if definition is not None and function.invokes(definition, "gives-values", "gives-entries"):
+        return definition[3] if path == ((Element(1),) if function.invokes(definition, "gives-entries") else ()) else op.NONE
     return op.NONE if path else register
 
 
@@ -115,8 +115,8 @@ def rests_on(key: object, function: Function, loop: Loop) -> bool:
     if not isinstance(key, tuple):
         return False
     if len(key) == 1 and isinstance(key[0], int):
-        made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
-        return made is not None and function.blocks[made] in loop.body
+        definition = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+        return definition is not None and function.blocks[definition] in loop.body
     return any(rests_on(part, function, loop) for part in key)
 
 
@@ -190,8 +190,8 @@ def _may_have_named(key: Key, held: Key) -> bool:
 def stays(place: Place, function: Function, loop: Loop) -> bool:
     """Whether a place means the same memory in the next round of a loop."""
     if place.root[0] == "register":
-        made = function.definitions[int(str(place.root[1]))]
-        if made is not None and function.blocks[made] in loop.body:
+        definition = function.definitions[int(str(place.root[1]))]
+        if definition is not None and function.blocks[definition] in loop.body:
             return False
     keys: Iterable[object] = (key.key for key in place.path if isinstance(key, Element))
     return not any(rests_on(key, function, loop) for key in keys)
@@ -209,9 +209,9 @@ def is_distinguished(function: Function, one: Instruction, loop: Loop, memory: I
     kept = set(memory)
     given = list(_given(function, one))
     for each in given:
-        made = function.definitions[each] if each >= 0 else None
-        if made is not None and made[0] == op.BUILD:
-            given += made[4:]
+        definition = function.definitions[each] if each >= 0 else None
+        if definition is not None and definition[0] == op.BUILD:
+            given += definition[4:]
         elif each not in kept and rests_on(alike(function, each), function, loop):
             return True
     return False

@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.places import Place, Places, rest_behind
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
@@ -24,9 +25,8 @@ class SameMembers:
         self.transfer = transfer
         self.places = places
         self.kept = transfer.one_of(KeptMembers, transfer, places)
-        self._groups: dict[ClassInfo, list[frozenset[Place]]] = {}
 
-    def beside(self, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
+    def aliases(self, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:
         """The other names that a method has for memory of its object."""
         owner = function.owner if function.method is function and function.has_receiver and not function.is_cpp else None
         for held in tracked if owner is not None else ():
@@ -35,13 +35,12 @@ class SameMembers:
                 rests = [rest for name in group if (rest := rest_behind(name, held.place)) is not None]
                 yield from (held._replace(place=name.behind(*rest)) for rest in rests[:1] for name in group)
 
+    @memoized
     def _of(self, owner: ClassInfo) -> list[frozenset[Place]]:
         """The members of a class, in groups that hold one value each."""
-        if owner not in self._groups:
-            line = self.transfer.facts.hierarchy.order(owner)
-            makers = [method for one in line for method in one.methods.get("__init__", ())]
-            self._groups[owner] = [group for maker in makers for group in self._set_by(maker) if len(group) > 1]
-        return self._groups[owner]
+        line = self.transfer.facts.hierarchy.order(owner)
+        makers = [method for one in line for method in one.methods.get("__init__", ())]
+        return [group for maker in makers for group in self._set_by(maker) if len(group) > 1]
 
     def _set_by(self, maker: Function) -> Iterator[frozenset[Place]]:
         """The groups of members that a constructor gives one value each."""

@@ -113,11 +113,11 @@ class SameStreamWaits:
                     yield found
 
     def _of_mark(self, function: Function, one: Instruction, action: Kept) -> VoidWait | None:
-        made = self._made(function, one, action.register)
+        creations = self._made(function, one, action.register)
         marked = self.meant(function, one, action.stream)
-        if made is None or marked is None or action.stream.kind == NULL:
+        if creations is None or marked is None or action.stream.kind == NULL:
             return None
-        home = self.meant(function, made, Stream(CURRENT, library=action.stream.library))
+        home = self.meant(function, creations, Stream(CURRENT, library=action.stream.library))
         calls = self._same(function, home, marked, _DEEPEST)
         if calls is None or home is None:
             return None
@@ -127,26 +127,26 @@ class SameStreamWaits:
             if found is None:
                 return None
             switched, calls = found
-        if not self._leaves(function, made):
+        if not self._leaves(function, creations):
             return None
-        return VoidWait(Site(function, one), MARK, switched, Site(function, made), calls)
+        return VoidWait(Site(function, one), MARK, switched, Site(function, creations), calls)
 
     def _made(self, function: Function, one: Instruction, register: int) -> Instruction | None:
         """The call that makes new memory on the current stream, which its function marks later: by itself, or by where it puts it."""
-        made = function.definitions[behind_copies(function, register)]
-        if made is not None and made[0] == op.ATTR:
+        definition = function.definitions[behind_copies(function, register)]
+        if definition is not None and definition[0] == op.ATTR:
             place = self.places.of(function, register)
             stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if is_before(function, each, one))
             put = (each[4] for each in stores if any(target == place for target, _ in self.places.assigned(function, each)))
-            made = next((function.definitions[behind_copies(function, each)] for each in put), None)
-        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            definition = next((function.definitions[behind_copies(function, each)] for each in put), None)
+        if definition is None or definition[0] not in (op.CALL, op.INVOKE):
             return None
-        for call in self.transfer.modelled(function, made):
+        for call in self.transfer.modelled(function, definition):
             if call.row.effect == "transfer":  # what may be there already stays what it is; whoever asks not to wait expects a copy
-                return made if call.switch("asynchronous")[0] >= 0 else None
-        works = self.transfer.works(function, made)
-        is_new = any(work.made == made[2] and not work.assumed and work.stream.kind == CURRENT for work in works)
-        return made if is_new else None
+                return definition if call.switch("asynchronous")[0] >= 0 else None
+        works = self.transfer.works(function, definition)
+        is_new = any(work.made == definition[2] and not work.assumed and work.stream.kind == CURRENT for work in works)
+        return definition if is_new else None
 
     def _leaves(self, function: Function, made: Instruction) -> bool:
         """Whether memory is used under another current stream than it was made, or outlives its function."""
@@ -177,10 +177,10 @@ class SameStreamWaits:
         if stream.kind == CURRENT:
             at = one
             if stream.register >= 0:
-                made = function.definitions[behind_copies(function, stream.register)]
-                if made is None or made[0] not in (op.CALL, op.INVOKE) or not self._is_getter(function, made):
+                definition = function.definitions[behind_copies(function, stream.register)]
+                if definition is None or definition[0] not in (op.CALL, op.INVOKE) or not self._is_getter(function, definition):
                     return None
-                at = made
+                at = definition
             around = self.currents.of_library(function, at, stream.library)
             if around is None:
                 return Meant(None)
@@ -238,8 +238,8 @@ class SameStreamWaits:
             return True
         setting = (one for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME, op.SET_ITEM) for one in function.by_opcode[opcode])
         puts = [value for one in setting for put, value in self.places.assigned(function, one) if put == place]
-        made = [function.definitions[each] for each in puts if each >= 0]
-        anew = sum(each is None or each[0] not in (op.REBIND, op.DECLARE) for each in made)  # C++: what a call may have changed
+        definitions = [function.definitions[each] for each in puts if each >= 0]
+        anew = sum(each is None or each[0] not in (op.REBIND, op.DECLARE) for each in definitions)  # C++: what a call may have changed
         return anew <= (place.root[0] in ("cell", "global"))
 
     def _switched(self, function: Function, one: Instruction) -> Site | None:
@@ -256,9 +256,13 @@ class SameStreamWaits:
 
     def _taken(self, function: Function, register: int, one: Instruction) -> Site | None:
         """Where a stream was asked for, if not in the row of the wait."""
-        made = function.definitions[behind_copies(function, register)] if register >= 0 else None
-        is_here = made is None or made[0] not in (op.CALL, op.INVOKE) or function.code.at(made[1])[0] == function.code.at(one[1])[0]
-        return Site(function, made) if made is not None and not is_here else None
+        definition = function.definitions[behind_copies(function, register)] if register >= 0 else None
+        is_here = (
+            definition is None
+            or definition[0] not in (op.CALL, op.INVOKE)
+            or function.code.at(definition[1])[0] == function.code.at(one[1])[0]
+        )
+        return Site(function, definition) if definition is not None and not is_here else None
 
 
 def _is_constant(key: object) -> bool:

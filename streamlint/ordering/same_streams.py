@@ -30,7 +30,7 @@ class SameStreams:
             if one.is_given and not other.made:
                 return True
         if _are_members(lane, mine):  # of objects that were given their streams
-            return lane.library != "torch" and not (is_here and _are_beside(lane, mine))
+            return lane.library != "torch" and not (is_here and _are_of_one_object(lane, mine))
         if mine.blocking is False or lane.blocking is False:
             return False
         return {lane.kind, mine.kind} == {CURRENT, NAMED}
@@ -69,7 +69,7 @@ def _are_members(lane: Lane, other: Lane) -> bool:
     return not lane.made and not other.made and all(any(place.path for place in each.places) for each in (lane, other))
 
 
-def _are_beside(lane: Lane, other: Lane) -> bool:
+def _are_of_one_object(lane: Lane, other: Lane) -> bool:
     """Whether two streams are members of one object: that would not keep one stream twice."""
     owners = [
         {(place.root, place.path[:-1]) for place in each.places if place.root[0] == "parameter" and place.path} for each in (lane, other)

@@ -12,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import FILLED, SET, Flow, Tracked
 from streamlint.ordering.places import ANY, Places
+from streamlint.support.memo import memoized
 
 SETTING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME})
 """Instructions that may set a flag: of an object, of a slot, of a file; in C++ also a member by its name."""
@@ -22,7 +23,6 @@ class SetFlags(Flow):
 
     def __init__(self, places: Places) -> None:
         super().__init__(places)
-        self._optional: dict[Unit, frozenset[str]] = {}
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)
@@ -37,22 +37,21 @@ class SetFlags(Flow):
         for target, register in self.places.assigned(function, one):
             if ANY in target.path:
                 continue
-            made = function.definitions[register] if register >= 0 else None
-            if made is not None and made[0] == op.CONST:
-                if function.unit.ir.constants[made[3]] is True:
+            definition = function.definitions[register] if register >= 0 else None
+            if definition is not None and definition[0] == op.CONST:
+                if function.unit.ir.constants[definition[3]] is True:
                     yield Tracked(SET, target)
             elif not function.is_cpp and _kept_in(function, one) in self._asked(function.unit):
                 values = self.facts.values(function, register).values
                 if values and not any(map(_may_be_none, values)):
                     yield Tracked(FILLED, target)
 
+    @memoized
     def _asked(self, unit: Unit) -> frozenset[str]:
         """The attributes that a file compares with None, themselves or their elements."""
-        if unit not in self._optional:
-            compared = ((function, one) for function in unit.functions for one in function.by_opcode[op.COMPARE])
-            read = ((function, function.definitions[one[4]]) for function, one in compared if is_none(function, one[5]))
-            self._optional[unit] = frozenset(_attribute(function, one) for function, one in read) - {""}
-        return self._optional[unit]
+        compared = ((function, one) for function in unit.functions for one in function.by_opcode[op.COMPARE])
+        read = ((function, function.definitions[one[4]]) for function, one in compared if is_none(function, one[5]))
+        return frozenset(_attribute(function, one) for function, one in read) - {""}
 
 
 def _kept_in(function: Function, one: Instruction) -> str:
@@ -69,7 +68,7 @@ def _attribute(function: Function, one: Instruction | None) -> str:
     return function.text(one[4]) if one is not None and one[0] == op.ATTR else ""
 
 
-def asked_for_none(function: Function, register: int) -> tuple[int, bool] | None:
+def compared_with_none(function: Function, register: int) -> tuple[int, bool] | None:
     """The register that a comparison with None asks for, and whether it is true where that is None; None of what is no such comparison."""
     one = function.definitions[register] if register >= 0 else None
     name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""

@@ -54,13 +54,13 @@ class Sharing:
         waiting = list(found)
         names: set[tuple[int, str]] = set()
         while waiting and len(found) < MOST:
-            for other in self._beside(*waiting.pop(), names):
+            for other in self._related(*waiting.pop(), names):
                 if other[1] >= 0 and other not in found:
                     found[other] = None
                     waiting.append(other)
         return list(found)
 
-    def _beside(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _related(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Held]:
         one = function.definitions[register] if register >= 0 else None
         if one is not None:
             yield from self._before(function, one, names)
@@ -226,8 +226,8 @@ class Sharing:
 
     def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
         """The parameters of a function whose default a register is."""
-        made = function.unit.function(use[3])
-        yield from ((made, one[2]) for one in made.by_opcode[op.PARAM] if made.default_register(one[3]) == register)
+        inner = function.unit.function(use[3])
+        yield from ((inner, one[2]) for one in inner.by_opcode[op.PARAM] if inner.default_register(one[3]) == register)
 
     def _passed_on(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
         """What a call or property makes of a register, keeps it in, or gives it to."""

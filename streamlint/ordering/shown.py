@@ -35,6 +35,6 @@ def _placed_as(transfer: Transfer, function: Function, register: int) -> Iterato
         one = function.definitions[each] if each >= 0 else None
         for call in transfer.modelled(function, one) if one is not None else ():
             for given in call.all("device"):
-                made = function.definitions[given] if given >= 0 else None
-                if made is not None and made[0] == op.ATTR and function.text(made[4]) == "device":
-                    yield alike(function, made[3])
+                definition = function.definitions[given] if given >= 0 else None
+                if definition is not None and definition[0] == op.ATTR and function.text(definition[4]) == "device":
+                    yield alike(function, definition[3])

@@ -56,8 +56,8 @@ class Spaces(Decided):
             given = call.one("from") if call.row.effect == "device" else None
             if given is not None:
                 return self.space(link, given, depth + 1)
-        is_beside = one[0] == op.INVOKE and not any(call.row.effect in _MOVES for call in calls)
-        return self.space(link, one[3], depth + 1) if is_beside else ""
+        is_method = one[0] == op.INVOKE and not any(call.row.effect in _MOVES for call in calls)
+        return self.space(link, one[3], depth + 1) if is_method else ""
 
     def _by_values(self, function: Function, register: int) -> str:
         """Where all is that a register may hold, in all calls of the function."""

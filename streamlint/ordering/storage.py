@@ -8,8 +8,8 @@ from streamlint.facts.objects import Constant, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import behind_copies, given_to
+from streamlint.ordering.concurrent_work import Event
 from streamlint.ordering.fields import Fields
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
@@ -107,9 +107,9 @@ class Storages:
         if found.root[0] != "cell":
             return found
         for one in function.by_opcode[op.STORE]:
-            made = function.definitions[one[3]]
-            if made is not None and made[0] == op.PARAM and function.unit.ir.constants[one[2]] == tuple(found.root[1:3]):
-                return Place(("parameter", made[3]), found.path)
+            definition = function.definitions[one[3]]
+            if definition is not None and definition[0] == op.PARAM and function.unit.ir.constants[one[2]] == tuple(found.root[1:3]):
+                return Place(("parameter", definition[3]), found.path)
         return found
 
     def _behind(self, function: Function, register: int, path: tuple[Key, ...]) -> Place | None:
@@ -159,8 +159,12 @@ class Storages:
             held = call.memory(source) if source is not None else []
             if any(value.type.partition(".")[0] != call.row.library and value.space != "host" for value in held):
                 return source
-            made = function.definitions[source] if source is not None and source >= 0 and not held else None
-            if made is not None and made[0] in (op.CALL, op.INVOKE) and is_unknown(self.facts.values(function, made[2]).values):
+            definition = function.definitions[source] if source is not None and source >= 0 and not held else None
+            if (
+                definition is not None
+                and definition[0] in (op.CALL, op.INVOKE)
+                and is_unknown(self.facts.values(function, definition[2]).values)
+            ):
                 return source
         return None
 

@@ -34,8 +34,8 @@ class StreamMap:
 
     def lasts(self, lane: Lane) -> bool:
         """Whether the program keeps a stream behind a call, in a variable of a module or an attribute, and never makes it wait."""
-        made = lane.made if self.never_waits(lane) else ()
-        return bool(made) and all(self._is_kept(site.function, site.instruction[2], 0) for site in made)
+        creations = lane.made if self.never_waits(lane) else ()
+        return bool(creations) and all(self._is_kept(site.function, site.instruction[2], 0) for site in creations)
 
     def _is_kept(self, function: Function, register: int, depth: int) -> bool:
         """Whether a variable of a module or an attribute holds what a register does, or what all callers are given of it."""

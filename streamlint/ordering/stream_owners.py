@@ -117,8 +117,8 @@ class StreamOwners:
             return False
         given = (value for register in op.reads(one) if register >= 0 for value in self.transfer.values(function, register))
         is_copy = any(isinstance(value, Instance) and self._is_one(value.definition, kind) for value in given)
-        made = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
-        return not is_copy and bool(made) and all(self._is_one(value.definition, kind) for value in made)
+        owners = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
+        return not is_copy and bool(owners) and all(self._is_one(value.definition, kind) for value in owners)
 
     def _is_one(self, definition: ClassInfo, kind: ClassInfo) -> bool:
         return kind in self.transfer.facts.hierarchy.order(definition)

@@ -11,8 +11,8 @@ from streamlint.facts.instructions import last_name
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
-from streamlint.ordering.beside import Beside
 from streamlint.ordering.choices import NULL
+from streamlint.ordering.concurrent_work import ConcurrentWork
 from streamlint.transfer.launch_rows import GIVEN
 from streamlint.transfer.transfer import Transfer
 
@@ -20,10 +20,10 @@ from streamlint.transfer.transfer import Transfer
 class StreamsInScope:
     """The streams that the functions of a program can name."""
 
-    def __init__(self, transfer: Transfer, beside: Beside) -> None:
+    def __init__(self, transfer: Transfer, concurrent: ConcurrentWork) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.beside = beside
+        self.concurrent = concurrent
         self._given: dict[Function, bool] = {}
 
     @cached_property
@@ -99,7 +99,7 @@ class StreamsInScope:
 
     def works_with(self, function: Function) -> bool:
         """Whether a function launches kernels on a stream that is not null."""
-        for event in self.beside.own(function):
+        for event in self.concurrent.own(function):
             choice, work = event.choice, event.work
             if work is not None and work.how == GIVEN and work.kind == "kernel" and choice is not None and choice.kind != NULL:
                 return True

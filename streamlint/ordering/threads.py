@@ -13,6 +13,7 @@ from streamlint.facts.objects import Constant, Container, DeviceValue, FunctionO
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.support.memo import memoized
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -43,8 +44,6 @@ class Threads:
     def __init__(self, transfer: Transfer, guards: Guards) -> None:
         self.transfer = transfer
         self.guards = guards
-        self._ends: dict[Function, bool] = {}
-        self._ends_below: dict[Function, bool] = {}
 
     @cached_property
     def started(self) -> list[Started]:
@@ -154,8 +153,8 @@ class Threads:
         """The rows of a method of what the program facts know as a container: a queue's, by what made it."""
         facts, name = self.transfer.facts, last_name(function, one)
         held = self.transfer.values(function, one[3]) if one[0] == op.INVOKE and not function.is_cpp else ()
-        made = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
-        kinds = {str(row.get("type", "")) for home, at in made if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
+        creations = ((value.frame.function, value.instruction) for value in held if isinstance(value, Container))
+        kinds = {str(row.get("type", "")) for home, at in creations if at[0] in (op.CALL, op.INVOKE) for row in facts.rows(home, at)}
         return [row for kind in kinds if (row := facts.models.method(kind, name)) is not None]
 
     def _leads_to_end(self, function: Function, one: Instruction) -> bool:
@@ -168,16 +167,14 @@ class Threads:
         entered += [method for owner in owners for method in owner.methods.get("__exit__", ())]
         return any(map(self._has_end_below, entered))
 
+    @memoized
     def _has_end_below(self, function: Function) -> bool:
-        if function not in self._ends_below:
-            self._ends_below[function] = any(map(self._has_end, self.closure([function])))
-        return self._ends_below[function]
+        return any(map(self._has_end, self.closure([function])))
 
+    @memoized
     def _has_end(self, function: Function) -> bool:
-        if function not in self._ends:
-            calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT) for one in function.by_opcode[opcode])
-            self._ends[function] = any(self.ends(function, one) for one in calls)
-        return self._ends[function]
+        calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT) for one in function.by_opcode[opcode])
+        return any(self.ends(function, one) for one in calls)
 
     @cached_property
     def _ending(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from streamlint.ordering.places import Element, Key, Place, rest_behind
 from streamlint.ordering.queues import takes_first
 from streamlint.ordering.rotation import EARLIER
 from streamlint.ordering.set_flags import SetFlags
+from streamlint.support.memo import memoized
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.questions import Key as Term
 from streamlint.waits.questions import alike
@@ -28,9 +29,6 @@ _DEEPEST = 6
 
 class Turns:
     """Whether an index means the same element again later on."""
-
-    def __init__(self) -> None:
-        self._stored: dict[tuple[Unit, str], list[tuple[Function, int]]] = {}
 
     def stays(self, function: Function, place: Place) -> bool:
         """Whether all indices on the way to a place do: they are constant, or go round."""
@@ -68,12 +66,10 @@ class Turns:
             return self._goes_round(function, one[3 if one[0] == op.COPY else 4], depth - 1)
         return one[0] == op.PHI and any(self._goes_round(function, source, depth - 1) for source in one[3:])
 
+    @memoized
     def _stores(self, unit: Unit, name: str) -> list[tuple[Function, int]]:
         """What functions of a file, constructors and bodies of classes aside, assign to a name."""
-        found = self._stored.get((unit, name))
-        if found is None:
-            found = self._stored[unit, name] = list(_stores_in(unit, name))
-        return found
+        return list(_stores_in(unit, name))
 
 
 def _stores_in(unit: Unit, name: str) -> Iterator[tuple[Function, int]]:

@@ -33,7 +33,7 @@ class UnguardedLaunch(NamedTuple):
 class ForeignStream(NamedTuple):
     """A current stream that Python hands to a kernel of unknown code, that call, and where its tensor of another device was made."""
 
-    asked: ModelledCall
+    obtained: ModelledCall
     launch: Site
     made: Site
 
@@ -75,9 +75,9 @@ class UnguardedLaunches:
                     or any(True for _ in self.transfer.modelled(function, one))
                 ):
                     continue
-                made = self._made(function, one)
-                if made is not None and not self.devices.is_chosen(function, one):
-                    yield ForeignStream(call, Site(function, one), made)
+                graph = self._made(function, one)
+                if graph is not None and not self.devices.is_chosen(function, one):
+                    yield ForeignStream(call, Site(function, one), graph)
                     break
 
     def _is_unknown_call(self, function: Function, one: Instruction) -> bool:
@@ -115,17 +115,17 @@ class UnguardedLaunches:
                 if not self.devices.calls(caller):
                     yield from self._tensors_passed(caller, way, depth + 1)
                 continue
-            made = self._made(caller, call)
-            if made is not None and not self.devices.is_chosen(caller, call):
-                yield made, way
+            graph = self._made(caller, call)
+            if graph is not None and not self.devices.is_chosen(caller, call):
+                yield graph, way
 
     def _callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """The calls of a function, those in Python included of a function in a string that is compiled by its name (``load_inline``)."""
         yield from self.transfer.callers(function)
         for call in self.transfer.sites({"extension"}) if function.unit.path.endswith((".py", ".ipynb")) else ():
             register, unit = call.one("functions"), call.function.unit
-            made = call.function.definitions[register] if register is not None and register >= 0 else None
-            named = made[4:] if made is not None and made[0] == op.BUILD else (register,) if register is not None else ()
+            definition = call.function.definitions[register] if register is not None and register >= 0 else None
+            named = definition[4:] if definition is not None and definition[0] == op.BUILD else (register,) if register is not None else ()
             if unit.path == function.unit.path and function.code.name in {call.function.constant(each) for each in named}:
                 for caller, one in unit.attribute_uses.get(function.code.name, ()):
                     if one[0] == op.INVOKE and self._is_result(caller, one[3], call):

@@ -159,8 +159,8 @@ class UnguardedPeers(Walk):
             if _PENDING in state.tracked and self._is_elsewhere(self._current_at(next(iter(state.sites), None)), state, one):
                 return None
             around = self._made_current(state.frame, one)
-            made = Site(around[0].function, around[1]) if around is not None else None
-            return frozenset({Tracked(_BARRIER, Place(("global", _BARRIER, Site(function, one), made)))})
+            scope = Site(around[0].function, around[1]) if around is not None else None
+            return frozenset({Tracked(_BARRIER, Place(("global", _BARRIER, Site(function, one), scope)))})
         if isinstance(action, (Synchronized, Waited)):
             return ORDERED if has_barrier else frozenset({_JOINED})
         return None

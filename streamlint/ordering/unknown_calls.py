@@ -32,10 +32,10 @@ class UnknownCalls:
             place = self.places.of(function, register) if register >= 0 else None
             if place is None or place.root[0] != "register" or not all(isinstance(key, Element) for key in place.path):
                 continue
-            made = self._left(function, int(str(place.root[1])))
-            names = [Place(("register", each[2]), place.path) for each in made or ()]
-            ahead = _between(function, made, one) if made else ()
-            if made and not any(self._touches(function, before, names) for before in ahead):
+            call = self._left(function, int(str(place.root[1])))
+            names = [Place(("register", each[2]), place.path) for each in call or ()]
+            ahead = _between(function, call, one) if call else ()
+            if call and not any(self._touches(function, before, names) for before in ahead):
                 yield register
 
     def _left(self, function: Function, register: int, depth: int = 4) -> list[Instruction] | None:

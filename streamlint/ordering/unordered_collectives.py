@@ -137,8 +137,8 @@ class UnorderedCollectives(Walk):
             return False
         if self._is_asynchronous and not action.is_event:
             return False  # the stream of a communicator is none that a program waits for
-        made = state.frame.function.definitions[action.of] if action.of >= 0 else None
-        other = self.known.get((state.frame.function, made)) if made is not None else None
+        definition = state.frame.function.definitions[action.of] if action.of >= 0 else None
+        other = self.known.get((state.frame.function, definition)) if definition is not None else None
         return other is None or not self.communicators.are_apart(self._mine, other[1])
 
     def _may_wait_by(self, state: State, register: int) -> bool:

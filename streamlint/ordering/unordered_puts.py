@@ -60,8 +60,8 @@ class Nearby(Beginnings):
         for edge in self.transfer.edges(function, one):
             ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.callee.is_cpp else []
             for register in (each for end in ends if end[2] >= 0 for each in self.transfer.shared(edge.callee, end[2])):
-                made = edge.callee.definitions[register]
-                for work in self.transfer.works(edge.callee, made) if made is not None else ():
+                definition = edge.callee.definitions[register]
+                for work in self.transfer.works(edge.callee, definition) if definition is not None else ():
                     if work.made == register and work.stream.kind == CURRENT:
                         yield Worked(work.stream, (), (), work.name, work.library or "torch", one[2], False, work.evident)
 
@@ -102,8 +102,8 @@ class UnorderedPuts(Races):
         for begun in Nearby(self.beginnings, self._near()).begun():
             self._follow_work(*begun)
         for race in self._found.values():
-            made = min(race.lane.made, key=lambda site: (site.function.unit.path, site.row), default=None)
-            yield Unordered(self._puts[race.second], race.first, made)
+            creation = min(race.lane.made, key=lambda site: (site.function.unit.path, site.row), default=None)
+            yield Unordered(self._puts[race.second], race.first, creation)
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if work.assumed and any(use.kind == WORK for use in self.uses.at(function, one)):

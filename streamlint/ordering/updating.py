@@ -36,7 +36,7 @@ class Updating(Pending):
         """The memory by all its names, also where a record has it beside."""
         yield from super()._memory(function, target)
         for register in self.transfer.shared(function, target):
-            for view in self.views.beside(function, register):
+            for view in self.views.same_memory(function, register):
                 for record in (*self.places.names(function, view.record), *self.origins.of(function, view.record)):
                     yield Tracked(BUFFER, record.behind(view.key), view.type)
                 for use in function.uses[view.record]:

@@ -77,12 +77,12 @@ class Walk(Branches):
         code = function.code.blocks[state.block]
         steps = self._quiet.steps(function, state.block)
         home = origin[2] if origin[:2] == (function, state.block) else op.NONE
-        is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
+        is_concurrent = state.frame.depth > 0 and self.meanwhile.is_concurrent(state.frame)
         self._at_head = state.tracked
         at_head = heads = self._quiet.heads(state.tracked)
-        is_passed = home == op.NONE and not is_beside and self._is_untouched(heads, self._quiet.whole(function, state.block))
+        is_passed = home == op.NONE and not is_concurrent and self._is_untouched(heads, self._quiet.whole(function, state.block))
         for index in range(state.place, len(code)) if not is_passed else ():
-            if is_beside and self.meanwhile.waits(function, code[index]):
+            if is_concurrent and self.meanwhile.waits(function, code[index]):
                 return  # whoever it waits for may have waited for the operation
             if index != home and self._is_untouched(at_head if code[index][0] == op.PHI else heads, steps[index]):
                 continue
@@ -91,7 +91,7 @@ class Walk(Branches):
             if after is None:
                 return
             state, heads = after, self._quiet.heads(after.tracked)
-        region = self._passed_by(state, origin) if not is_beside else None
+        region = self._passed_by(state, origin) if not is_concurrent else None
         yield from self._past(state, region) if region is not None else self._ends(state, code[-1])
 
     @staticmethod

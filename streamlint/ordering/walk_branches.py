@@ -15,9 +15,9 @@ from streamlint.ordering.deciding import deciding
 from streamlint.ordering.exhausted import Exhausted
 from streamlint.ordering.flow import OBJECTS, Tracked, leads_to
 from streamlint.ordering.liveness import Liveness
-from streamlint.ordering.made_streams import MadeStreams, as_asked
+from streamlint.ordering.made_streams import MadeStreams, as_positive
 from streamlint.ordering.rounds import next_round
-from streamlint.ordering.set_flags import asked_for_none
+from streamlint.ordering.set_flags import compared_with_none
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import unless_new
@@ -33,7 +33,7 @@ class Branches(Calls):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.made_streams = transfer.one_of(MadeStreams, transfer, self.places, self.currents)
-        self._asked: dict[Function, dict[int, list[int]]] = {}
+        self._topics: dict[Function, dict[int, list[int]]] = {}
         self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
         self._live = Liveness(self)
         self._exhausted = Exhausted()
@@ -55,8 +55,8 @@ class Branches(Calls):
     def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
         """Whether a condition rests on a register that the rounds of a loop define."""
         if len(key) == 1 and isinstance(key[0], int):
-            made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
-            return made is not None and function.homes[made][0] in loop.body
+            definition = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+            return definition is not None and function.homes[definition][0] in loop.body
         return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
@@ -88,7 +88,7 @@ class Branches(Calls):
                 after = state._replace(guesses=state.guesses + self._may_order(state, other, state.block))
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
-                if (fixed := self.fixed.asked(function, condition)) is not None:
+                if (fixed := self.fixed.tested(function, condition)) is not None:
                     after = after._replace(decided=after.decided | {(*fixed, holds)})
             if after.guesses <= MOST_GUESSES:
                 tracked = unless_new(function, condition, holds, after.tracked) | self.learned(state, condition, holds)
@@ -109,7 +109,7 @@ class Branches(Calls):
         if constant is not None:
             return {constant}
         places = [(state.frame, key)]
-        if (fixed := self.fixed.asked(state.frame.function, condition)) is not None:
+        if (fixed := self.fixed.tested(state.frame.function, condition)) is not None:
             places.append(fixed)
         decided = ((asked, holds, mine) for frame, asked, holds in state.decided for where, mine in places if frame == where)
         found = {truth for asked, holds, mine in decided if (truth := implied(asked, holds, mine)) is not None}
@@ -132,9 +132,9 @@ class Branches(Calls):
 
     def _gone_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the memory is gone, or what orders it: what holds one of them is not None."""
-        asked = asked_for_none(state.frame.function, condition)
-        names = self.places.names(state.frame.function, asked[0]) if asked is not None else ()
-        return asked[1] if asked is not None and leads_to(state.tracked, names, *OBJECTS) else None
+        compared = compared_with_none(state.frame.function, condition)
+        names = self.places.names(state.frame.function, compared[0]) if compared is not None else ()
+        return compared[1] if compared is not None and leads_to(state.tracked, names, *OBJECTS) else None
 
     def learned(self, state: State, condition: int, holds: bool) -> frozenset[Tracked]:
         """What a path knows of the operation by the way that it takes at a branch."""
@@ -152,13 +152,13 @@ class Branches(Calls):
 
     def says_more(self, function: Function, key: Key) -> bool:
         """Whether the way that a branch takes tells which way another one of its function takes."""
-        asked = self._asked.get(function)
-        if asked is None:
-            asked = self._asked[function] = {}
+        topics = self._topics.get(function)
+        if topics is None:
+            topics = self._topics[function] = {}
             for one in function.by_opcode[op.BRANCH]:
-                asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
-        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
-        return is_stream or key in self.currents.choosing(function) or len(asked.get(hash(topic(key)), ())) > 1
+                topics.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
+        is_stream = as_positive(key)[0] in self.currents.entered(function) or key in self.made_streams.tested(function)
+        return is_stream or key in self.currents.choosing(function) or len(topics.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, *joins: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
@@ -223,7 +223,7 @@ class Branches(Calls):
         if any((key, not holds) in known for way in self.currents.ways(function, one) for key, holds in deciding(function, way)):
             return True
         mine = alike(function, stream.register) if stream.register >= 0 else None
-        if any(as_asked(key) == (mine, not holds) for key, holds in known):
+        if any(as_positive(key) == (mine, not holds) for key, holds in known):
             return True
         return not known.isdisjoint(self.made_streams.denied_by(function, stream))
 

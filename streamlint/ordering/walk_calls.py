@@ -133,8 +133,8 @@ class Calls(Hooks):
     def _resumed(self, state: State, one: Instruction) -> Iterator[State]:
         """The rest of a generator that was a context manager, behind what it has yielded."""
         frame = state.frame
-        made = scope_call(frame.function, one)
-        for edge in self.transfer.edges(frame.function, made) if made is not None else ():
+        scope = scope_call(frame.function, one)
+        for edge in self.transfer.edges(frame.function, scope) if scope is not None else ():
             ends = edge.callee.by_opcode[op.YIELD] if edge.is_direct and not frame.runs(edge.callee) else []
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
@@ -339,6 +339,6 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
     """The calls of a member of a name, by an attribute or by ``getattr``."""
     yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
     for one in caller.by_opcode[op.CALL]:
-        made = caller.definitions[one[3]]
-        if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
+        definition = caller.definitions[one[3]]
+        if definition is not None and definition[0] == op.CALL and len(definition) > 6 and caller.constant(definition[6]) == name:
             yield one

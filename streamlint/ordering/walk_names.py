@@ -364,8 +364,8 @@ def _is_wider(source: Place, place: Place) -> bool:
 
 def scope_call(function: Function, one: Instruction) -> Instruction | None:
     """The call of a generator that an instruction ends as a context manager."""
-    made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
-    return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
+    definition = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
+    return definition if definition is not None and definition[0] in (op.CALL, op.INVOKE) else None
 
 
 def _call_of(function: Function, one: Instruction, callee: Function) -> Instruction:

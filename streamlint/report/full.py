@@ -29,7 +29,7 @@ class _Label:
 
 
 @record(frozen=True, slots=True)
-class _Shown:
+class _Entry:
     """A finding, the further places of its cause, and the other files that it stands for."""
 
     finding: Finding
@@ -61,7 +61,7 @@ class _Line:
         return cls(cells, start, stop)
 
     @property
-    def shown(self) -> str:
+    def display(self) -> str:
         body = "".join(self.cells[self.start : self.stop])
         return ELLIPSIS * (self.start > 0) + body + ELLIPSIS * (self.stop < len(self.cells))
 
@@ -99,15 +99,15 @@ def render(view: View) -> str:
     return "".join(blocks)
 
 
-def _with_copies(findings: Iterable[tuple[Finding, tuple[Span, ...]]], texts: Mapping[str, str]) -> Iterable[_Shown]:
+def _with_copies(findings: Iterable[tuple[Finding, tuple[Span, ...]]], texts: Mapping[str, str]) -> Iterable[_Entry]:
     """What gets a block, with the other files that hold the same findings in the same text."""
-    blocks: dict[object, _Shown] = {}
+    blocks: dict[object, _Entry] = {}
     for finding, others in findings:
         file = finding.span.file
         steps = [(step.message, _place(step.span, file)) for step in finding.trail]
         content = (finding.code, finding.message, finding.help, repr(finding.facts), finding.related, finding.fix and finding.fix.message)
         key = (texts.get(file) or file, *content, _place(finding.span, file), *(_place(span, file) for span in others), *steps)
-        first = blocks.setdefault(key, _Shown(finding, others))
+        first = blocks.setdefault(key, _Entry(finding, others))
         if first.finding is not finding:
             first.copies.append(file)
     return blocks.values()
@@ -121,7 +121,7 @@ def _place(span: Span, file: str) -> tuple[object, ...]:
 class _Block:
     """The text of one finding."""
 
-    def __init__(self, shown: _Shown, lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
+    def __init__(self, shown: _Entry, lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
         finding = self._finding = shown.finding
         self._others, self._copies = shown.others, shown.copies
         self._lines, self._view, self._measured = lines, view, measured
@@ -193,7 +193,7 @@ class _Block:
         return str(self._view.cells.at(file, row)[1])
 
     def _numbered(self, row: str, line: _Line) -> str:
-        return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.shown}"
+        return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.display}"
 
     def _underline(self, label: _Label, line: _Line) -> Iterator[str]:
         span = label.span

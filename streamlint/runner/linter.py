@@ -23,7 +23,7 @@ from streamlint.support import guard
 from streamlint.support.errors import StreamlintError
 from streamlint.support.lazy import lazy
 from streamlint.support.memory import seldom_collected
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.support.reading import Unreadable, decode, language_of, read_source, stat_of
 from streamlint.support.records import field, record, replace
 from streamlint.triage.filters import apply_filters, reported_once
@@ -115,7 +115,7 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False,
     _forget_build_files()
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
-    file = Found(shown(name), language_of(name) or "python", settings, given=True)
+    file = Found(display_path(name), language_of(name) or "python", settings, given=True)
     if file.path in guard.lost:
         work._lose(file, guard.lost[file.path])
     elif not (settings.force_exclude and left_out(path, False, settings)):

@@ -37,11 +37,11 @@ def trials(
     for number, finding in enumerate(report.findings):
         if finding.span.file in relints and fixer_of(finding.code) is not None:
             mine.setdefault(finding.span.file, []).append(number)
-    made = {file: trial_of(report.texts[file], files[file], relints[file], everywhere) for file in mine}
+    trials = {file: trial_of(report.texts[file], files[file], relints[file], everywhere) for file in mine}
 
     def propose(file: str) -> Proposed:
         try:
-            return made[file].propose_all([report.findings[number] for number in mine[file]]), ""
+            return trials[file].propose_all([report.findings[number] for number in mine[file]]), ""
         except Exception as error:  # a fault of ours costs the fixes of a file, never the run
             at = traceback.extract_tb(error.__traceback__)[-1]
             return None, f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
@@ -65,7 +65,7 @@ def trials(
             report.problems.append(Problem(file, f"its fixes are left out: internal error: {fault}"))
         for number, fix in zip(numbers, fixes or (), strict=False):
             report.findings[number] = replace(report.findings[number], fix=fix)
-    return dict(made)
+    return dict(trials)
 
 
 def trial_of(text: str, found: Found, relint: Relint, everywhere: bool = True) -> Trial:

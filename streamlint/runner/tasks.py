@@ -66,7 +66,7 @@ class Task:
     parser: Parser
     options: Options
     kind: Kind
-    kept: Parts | None = None
+    stored: Parts | None = None
     sources: Sequence[Source] = field(init=False)
     part: Part | None = None  # what was found
 
@@ -74,8 +74,8 @@ class Task:
         self.sources = [one for one in self.parser.sources if one.language in self.kind.languages]
         if not self.sources:
             self.part = Part()
-        elif self.kept is not None:
-            self.part = self.kept.load(self.name, self.sources)
+        elif self.stored is not None:
+            self.part = self.stored.load(self.name, self.sources)
 
     @property
     def name(self) -> str:
@@ -111,8 +111,8 @@ class Task:
     def done(self, part: Part) -> None:
         """Take what was found, and keep it."""
         self.part = part
-        if self.kept is not None and self.sources:
-            self.kept.keep(self.name, self.sources, part)
+        if self.stored is not None and self.sources:
+            self.stored.keep(self.name, self.sources, part)
 
     def lose(self, why: str) -> Part:
         """The problems of a task that did not come to its end."""

@@ -315,9 +315,9 @@ def _requests(server: Server) -> None:
         if document is None or (_is_automatic(params) and not server.session.is_looked_at(document)):
             return []  # editors ask at each key: the next request gets what is found meanwhile
         found: list[types.CodeAction] = []
-        if shapes.asked_for(shapes.QUICK, params.context.only):
+        if shapes.is_requested(shapes.QUICK, params.context.only):
             found += await _quick_fixes(server, document, params.text_document.uri, params.range)
-        if shapes.asked_for(shapes.ALL, params.context.only):
+        if shapes.is_requested(shapes.ALL, params.context.only):
             found += await _fix_all(server, document, named=bool(params.context.only))
         return found
 

@@ -96,9 +96,9 @@ class Project:
             return {path: known}
         self._parts.pop(path, None)
         self._dirty.discard(path)
-        kept = None if whole or dirty else before
+        reused = None if whole or dirty else before
         try:
-            results = {path: self._concluded(path, lambda sources, options: self._analysed(sources, options, kept))}
+            results = {path: self._concluded(path, lambda sources, options: self._analysed(sources, options, reused))}
         except BaseException:  # overtaken: the next text is held against the same one
             if before is not None:
                 self._parts[path] = before
@@ -139,10 +139,10 @@ class Project:
         """Whether some findings were kept from the text before."""
         return path in self._parts and self._parts[path].partial
 
-    def _analysed(self, sources: list[Source], options: Options, kept: Part | None) -> Report:
+    def _analysed(self, sources: list[Source], options: Options, reused: Part | None) -> Report:
         (source,) = sources
         near = self._near(source, options)
-        self._parts[source.path] = self.memory.look(source.path, near, options, kept)
+        self._parts[source.path] = self.memory.look(source.path, near, options, reused)
         return self._joined(source, options)
 
     def _joined(self, source: Source, options: Options) -> Report:
@@ -182,7 +182,7 @@ class Project:
             document.trial = trial_of(document.text, self._found(path), self._relint(part))
         return replace(finding, fix=document.trial.propose(finding))
 
-    def shown(self, path: str) -> str:
+    def text_shown(self, path: str) -> str:
         """The text of a document as the editor shows it, in the rows of its program."""
         document = self.open[path]
         return "\n\n".join(sources_of(document.data, document.text)) if is_notebook(path) and document.text else document.text

@@ -68,14 +68,14 @@ def quick_fix(row: FindingRow, repair: Repair, edit: types.WorkspaceEdit, shown:
 
 def workspace_edit(edits: Edits, versioned: bool) -> types.WorkspaceEdit:
     """A repair of documents, bound to their versions where the client knows such edits."""
-    made = {name: [types.TextEdit(range_of(place), text) for place, text in mine] for name, mine in edits.items()}
+    by_file = {name: [types.TextEdit(range_of(place), text) for place, text in mine] for name, mine in edits.items()}
     if not versioned:
-        return types.WorkspaceEdit(changes={uri: mine for (uri, _), mine in made.items()})
-    named = [(types.OptionalVersionedTextDocumentIdentifier(uri, version), mine) for (uri, version), mine in made.items()]
+        return types.WorkspaceEdit(changes={uri: mine for (uri, _), mine in by_file.items()})
+    named = [(types.OptionalVersionedTextDocumentIdentifier(uri, version), mine) for (uri, version), mine in by_file.items()]
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(mine)) for document, mine in named])
 
 
-def asked_for(kind: str, only: Sequence[str | types.CodeActionKind] | None) -> bool:
+def is_requested(kind: str, only: Sequence[str | types.CodeActionKind] | None) -> bool:
     """Whether a client wants actions of a kind: it names kinds, or what they begin with."""
     words = [word.value if isinstance(word, types.CodeActionKind) else word for word in only or ()]
     return not words or any(kind == word or kind.startswith(f"{word}.") for word in words)

@@ -115,7 +115,7 @@ class Worker:
     def _lint(self, home: Home, project: Project, path: str, whole: bool) -> Linted:
         encoding, profile = self._setup.encoding, project.profile()
         shown = {
-            home.outside(other): records.reported(report, project.shown(other), encoding, home.outside, profile)
+            home.outside(other): records.reported(report, project.text_shown(other), encoding, home.outside, profile)
             for other, report in project.lint(path, whole).items()
         }
         return Linted(shown, self._stale(home), project.is_partial(path))

@@ -24,7 +24,7 @@ from streamlint.silence.line import Line, dig
 from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError, PathError
 from streamlint.support.lines import split_lines
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.support.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.support.recursion import deeper
 from streamlint.triage import precedence, suppress
@@ -60,7 +60,7 @@ def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: R
     """The reasons for several places, in their order, from one run. Raises as `explain` does."""
     found = {item.path: item for item in discover(paths, resolver).files}
     answers: list[Answer] = []
-    asked: list[tuple[Answer, Found, str]] = []
+    questions: list[tuple[Answer, Found, str]] = []
     for place in places:
         answer = Answer(*_place(place))
         answers.append(answer)
@@ -72,11 +72,11 @@ def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: R
             if answer.row > len(rows):
                 raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
             answer.source = rows[answer.row - 1].strip()
-            asked.append((answer, mine, text))
-    if asked:
-        looked = _Looked(frozenset(mine.path for _, mine, _ in asked))
+            questions.append((answer, mine, text))
+    if questions:
+        looked = _Looked(frozenset(mine.path for _, mine, _ in questions))
         report = run(paths, resolver, How(engine=looked))
-        for answer, mine, text in asked:
+        for answer, mine, text in questions:
             _explain(answer, mine, text, looked.group_of(mine.path), report)
     return answers
 
@@ -161,8 +161,8 @@ class _Looked:
         group = _Group(replace(options, codes=frozenset(), coverage=False), Parser(sources))
         self.groups.append(group)
         report.problems = group.parser.problems() + [problem for part in group.parts for problem in part.problems]
-        asked_for = (finding for part in group.parts for finding in part.findings if finding.code in options.codes)
-        report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
+        requested = (finding for part in group.parts for finding in part.findings if finding.code in options.codes)
+        report.findings = sorted(precedence.winners(requested), key=Finding.sort_key)
         return report
 
     def group_of(self, path: str) -> _Group | None:
@@ -178,7 +178,7 @@ def _place(text: str) -> tuple[str, int]:
         raise ConfigError(f"--explain-silence: expected FILE:LINE, not '{text}'")
     if not os.path.isfile(file):
         raise PathError(f"{file}: no such file")
-    return shown(file), int(row)
+    return display_path(file), int(row)
 
 
 def _place_in_cell(text: str, inside: re.Match[str] | None, row: str) -> tuple[str, int]:
@@ -192,7 +192,7 @@ def _place_in_cell(text: str, inside: re.Match[str] | None, row: str) -> tuple[s
     found = cells.program_row(file, cell, int(row)) if cells.row(file, 1) is not None else 1
     if found is None:
         raise ConfigError(f"--explain-silence {text}: the notebook has no such line of Python")
-    return shown(file), found
+    return display_path(file), found
 
 
 def _explain_undiscovered(answer: Answer, file: str, resolver: Resolver) -> None:

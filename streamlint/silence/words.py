@@ -65,13 +65,13 @@ class Copy:
     def named(self) -> str:
         """Where the memory comes from, where that has a name."""
         register = uncast(self.call.function, self.host)
-        made = self.call.function.definitions[register] if register >= 0 else None
-        if made is None:
+        definition = self.call.function.definitions[register] if register >= 0 else None
+        if definition is None:
             return ""
-        if made[0] == op.PARAM:
-            return f" (parameter `{self.call.function.code.parameters[made[3]].name}`)"
+        if definition[0] == op.PARAM:
+            return f" (parameter `{self.call.function.code.parameters[definition[3]].name}`)"
         name = self.call.function.dotted(self.host)
-        return f" (`{name}`)" if name else f" (from line {self.call.function.code.at(made[1])[0]})" if made[1] >= 0 else ""
+        return f" (`{name}`)" if name else f" (from line {self.call.function.code.at(definition[1])[0]})" if definition[1] >= 0 else ""
 
     @property
     def is_dropped(self) -> bool:
@@ -143,8 +143,8 @@ def _made(context: Context, function: Function, register: int) -> str:
     rows = sorted({span_of(site).row for site in sites if site.function.unit is function.unit})
     if len(rows) == 1:
         return f"the stream made in line {rows[0]}"
-    made = function.definitions[register] if register >= 0 else None
-    return "a stream that the caller passes" if made is not None and made[0] == op.PARAM else "a stream that is not known"
+    definition = function.definitions[register] if register >= 0 else None
+    return "a stream that the caller passes" if definition is not None and definition[0] == op.PARAM else "a stream that is not known"
 
 
 def target(context: Context, function: Function, of: Stream | int | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """A path as findings show it: relative to the current folder where it lies below, with forward slashes."""
     return below(os.path.abspath(path), os.getcwd())
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Finding, Span
+from streamlint.support.memo import memoized
 from streamlint.support.reading import language_of
 from streamlint.support.records import field, record
 from streamlint.trace.kinds import ALLOCATE, FREE, PIN, is_direct
@@ -118,7 +119,6 @@ class _Statements:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._layouts: dict[str, Layout | None] = {}
 
     def rows(self, finding: Finding) -> set[Row]:
         """The lines of a finding's statement, and of those of its kind that it stands for."""
@@ -135,11 +135,10 @@ class _Statements:
         known = self._layout(span.file)
         return known is not None and known.statement_text(span.row).startswith(_HEADS)
 
+    @memoized
     def _layout(self, file: str) -> Layout | None:
-        if file not in self._layouts:
-            text = self._texts.get(file)
-            self._layouts[file] = layout(text, language_of(file) or "python") if text else None
-        return self._layouts[file]
+        text = self._texts.get(file)
+        return layout(text, language_of(file) or "python") if text else None
 
 
 class _Matched:

@@ -46,7 +46,7 @@ class Names:
             return found
         if any(part in recorded.replace(os.sep, "/") for part in _INSTALLED) or recorded.startswith("<"):
             return None
-        return _shown(os.path.abspath(recorded)) if here else recorded
+        return _display(os.path.abspath(recorded)) if here else recorded
 
     def _alike(self, recorded: str) -> str | None:
         """The linted file whose path ends most like a recorded one."""
@@ -67,7 +67,7 @@ def common_end(one: Sequence[str], other: Sequence[str]) -> int:
     return length
 
 
-def _shown(path: str) -> str:
+def _display(path: str) -> str:
     """As `check` shows it: relative to the current folder where it lies below."""
     above = os.getcwd().rstrip(os.sep) + os.sep
     return path.removeprefix(above).replace(os.sep, "/")

@@ -15,6 +15,7 @@ from streamlint.facts.instructions import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 from streamlint.transfer.carried_calls import ANY, Key, asked, given_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
@@ -78,7 +79,6 @@ class Carriers:
         self.facts = transfer.facts
         self.records = RecordFields(transfer.facts)
         self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
-        self._alone: dict[Carried, Carried] = {}
         self._parts: dict[tuple[Function, int, tuple[Key, ...]], tuple[Carried, ...]] = {}
 
     def sources(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
@@ -116,12 +116,10 @@ class Carriers:
         is_call = one[0] in (op.CALL, op.INVOKE)
         return is_call and (any(self._classes(function, one)) or bool(self.records.of(function, one)))
 
+    @memoized
     def alone(self, way: Carried) -> Carried:
         """As far back as a value was in one register at a time: None, and arguments that a call does not give, aside."""
-        found = self._alone.get(way)
-        if found is None:
-            found = self._alone[way] = self._find_alone(way)
-        return found
+        return self._find_alone(way)
 
     def _find_alone(self, way: Carried) -> Carried:
         for _ in range(MOST):

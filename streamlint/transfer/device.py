@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 from streamlint.transfer import numba_kernels
 from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, Read, Stream
 from streamlint.transfer.language import is_host_comparison
@@ -57,16 +58,12 @@ class DeviceOperations:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self._known: dict[tuple[Function, Instruction], tuple[DeviceOperation, ...]] = {}
         self._places: dict[tuple[Function, int], bool] = {}
 
+    @memoized
     def of(self, function: Function, one: Instruction) -> tuple[DeviceOperation, ...]:
         """What an instruction asks of devices."""
-        key = (function, one)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = tuple(self._find(function, one))
-        return found
+        return tuple(self._find(function, one))
 
     def on_device(self, function: Function, register: int) -> bool:
         """Whether a register is shown to hold memory of a device: by its values, or by how it was computed."""

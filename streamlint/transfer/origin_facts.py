@@ -12,6 +12,7 @@ from streamlint.facts.objects import Container, Instance, LibraryObject, Memory,
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 from streamlint.transfer.contexts import Known, add
 from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.modelled import ModelledCall
@@ -44,7 +45,6 @@ class Kept(Base):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self._arrived: dict[tuple[Function, int], dict[_Arrival, None]] = {}
         self._ended: dict[Known, list[tuple[_Arrival, Origin | None]]] = {}
 
     def kept(self, way: Way) -> Iterator[Origin]:
@@ -93,15 +93,13 @@ class Kept(Base):
             self._ended[known] = found
         return found
 
+    @memoized
     def _arrivals(self, function: Function, register: int) -> Iterable[_Arrival]:
         """The kinds of memory that a register may hold, each with each way that it came, whatever the calls on a walk are."""
-        found = self._arrived.get((function, register))
-        if found is None:
-            node = self.facts.values(function, register)
-            memory = [value for value in node.values if isinstance(value, Memory)]
-            arriving = (self._arrival(function, node, value) for value in memory)
-            found = self._arrived[function, register] = dict.fromkeys(each for each in arriving if each is not None)
-        return found
+        node = self.facts.values(function, register)
+        memory = [value for value in node.values if isinstance(value, Memory)]
+        arriving = (self._arrival(function, node, value) for value in memory)
+        return dict.fromkeys(each for each in arriving if each is not None)
 
     def _arrival(self, function: Function, node: Node, value: Memory) -> _Arrival | None:
         sites = list(node.trace(value))

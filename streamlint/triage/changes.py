@@ -13,7 +13,7 @@ from streamlint.findings import Finding, Span
 from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError
 from streamlint.support.git import GitError, ask
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.support.repositories import repository
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -69,7 +69,7 @@ class Changes:
         try:
             return self._changed(root)
         except GitError as error:
-            self.remarks.append(f"all findings in {shown(str(root))}, a repository of its own, are reported: {error}")
+            self.remarks.append(f"all findings in {display_path(str(root))}, a repository of its own, are reported: {error}")
             return None
 
     def _changed(self, root: Path) -> dict[str, Rows | None]:

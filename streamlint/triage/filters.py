@@ -15,7 +15,7 @@ from streamlint.findings import LEVELS, Category, Finding, Problem, Report, Span
 from streamlint.findings.confidence import level
 from streamlint.frontends import NOT_READ
 from streamlint.support.lazy import lazy
-from streamlint.support.paths import shown
+from streamlint.support.paths import display_path
 from streamlint.support.records import replace
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 
@@ -102,13 +102,15 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
         (report.baselined if old else fresh).append(finding)
     report.findings = fresh
     for path, entries in known.items():
-        report.baseline = shown(str(path))
+        report.baseline = display_path(str(path))
         mine = [file for file, found in files.items() if found.settings.baseline == path and file not in unread]
         ran = frozenset[str]().union(*(codes_of(files[file]) for file in mine))
         if stale := entries.stale(mine, ran):
             listed = "".join(f"\n  {entry['filename']}: {entry['code']} {entry['message']}" for entry in stale)
             noun = "entry is" if len(stale) == 1 else "entries are"
-            report.remarks.append(f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}")
+            report.remarks.append(
+                f"baseline {display_path(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}"
+            )
 
 
 def _leave_out_unsure(report: Report, files: Mapping[str, Found]) -> None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from streamlint.findings import Finding, Report, as_facts
-from streamlint.verify.asked import Question
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Verdict
+from streamlint.verify.questions import Question
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Results
 
@@ -41,20 +41,20 @@ def _given(facts: Sequence[tuple[str, Any]]) -> str:
     return "".join(f", {name} {value}" for name, value in facts)
 
 
-def by_finding(asked: Sequence[Question], results: Results, platform: str) -> dict[Finding, dict[str, Any]]:
+def by_finding(questions: Sequence[Question], results: Results, platform: str) -> dict[Finding, dict[str, Any]]:
     """The evidence of each finding that a template answers."""
     return {
-        finding: evidence_of(question, results[question.case.identity], platform) for question in asked for finding in question.findings
+        finding: evidence_of(question, results[question.case.identity], platform) for question in questions for finding in question.findings
     }
 
 
-def as_cases(asked: Sequence[Question], results: Results, at: At) -> list[dict[str, Any]]:
+def as_cases(questions: Sequence[Question], results: Results, at: At) -> list[dict[str, Any]]:
     """Each distinct run in the shape of verify's JSON, with the facts that asked for it.
 
     ``at`` gives the places of findings in notebooks.
     """
     cases: dict[tuple[object, ...], dict[str, Any]] = {}
-    for question in asked:
+    for question in questions:
         result = results[question.case.identity]
         case = cases.setdefault(question.case.identity, {**result.as_json(), "level": level_of(question.case), "asked": [], "findings": []})
         for finding in question.findings:

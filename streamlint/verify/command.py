@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamlint.verify import device, evidence, page, report
-from streamlint.verify.asked import within
 from streamlint.verify.cases import Case
 from streamlint.verify.far import run_far
 from streamlint.verify.options import FORMATS, INSTALL, FailedError, choose, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports
 from streamlint.verify.platforms import platform_facts
 from streamlint.verify.progress import Progress
+from streamlint.verify.questions import within
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Machine, Results, orderly_end, run_cases
 

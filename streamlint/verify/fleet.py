@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamlint.verify import device, evidence, report, runner, templates
-from streamlint.verify.asked import within
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Judgement, Verdict
 from streamlint.verify.platforms import platform_facts
 from streamlint.verify.progress import Progress
+from streamlint.verify.questions import within
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Results, run_cases
 
@@ -128,7 +128,7 @@ def verify(grid: Grid, cases: Sequence[Case], order: Order, progress: Progress, 
     members = {address: Member(name, address) for address, name in (grid.workers() or {}).items()}
     into += members.values()
     found: list[Member] = []
-    for member, answer in _asked(grid, {member.address: (member, look, (order,)) for member in into}):
+    for member, answer in _answers(grid, {member.address: (member, look, (order,)) for member in into}):
         if isinstance(answer, str):
             member.lost = answer
         elif "reason" in answer:
@@ -173,14 +173,14 @@ def _run_batches(grid: Grid, members: Sequence[Member], order: Order, progress: 
         progress.step(f"{member.name}: {report.counts(results)}")
         return task(member) if member.left else None
 
-    for _ in _asked(grid, {member.address: task(member) for member in members if member.left}, further):
+    for _ in _answers(grid, {member.address: task(member) for member in members if member.left}, further):
         pass
 
 
 _Task = tuple[Member, Callable[..., Any], tuple[Any, ...]]
 
 
-def _asked(
+def _answers(
     grid: Grid, tasks: dict[str, _Task], further: Callable[[Member, Any], _Task | None] | None = None
 ) -> Iterable[tuple[Member, Any]]:
     """Each member with its answer, or with a text why none comes. ``further`` may give the member its next task."""

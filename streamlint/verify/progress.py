@@ -19,7 +19,7 @@ class Progress:
         self._live = not quiet and self._stream.isatty()
         self._quiet = quiet
         self._open = False
-        self._started = self._shown = time.monotonic()
+        self._started = self._printed = time.monotonic()
         self.total = 0
         self.done = 0
 
@@ -32,8 +32,8 @@ class Progress:
             width = shutil.get_terminal_size((80, 24)).columns - 1
             self._stream.write(f"{_CLEAR}{text[:width]}")
             self._open = True
-        elif not self._quiet and time.monotonic() - self._shown > _QUIET_S:
-            self._shown = time.monotonic()
+        elif not self._quiet and time.monotonic() - self._printed > _QUIET_S:
+            self._printed = time.monotonic()
             self._stream.write(f"{text}\n")
         self._stream.flush()
 
@@ -42,7 +42,7 @@ class Progress:
         if self._quiet:
             return
         self.clear()
-        self._shown = time.monotonic()
+        self._printed = time.monotonic()
         self._stream.write(f"{line}\n")
         self._stream.flush()
 

@@ -13,8 +13,8 @@ from streamlint.trace.join import NEVER_HELD, NO_TIME, NOT_IN_PARTS, NOT_SEEN, N
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
+from streamlint.trace.rendering.rows import rows
 from streamlint.trace.results import Cost, Costs, Joined, Place
-from streamlint.trace.shown.rows import rows
 
 MS = 10**6
 TEXT = """\

@@ -59,9 +59,6 @@ class FakeLab(Lab):
         for stream in self.streams.values():
             stream.work.join()
 
-    def synchronize(self, handle: int) -> None:
-        self.streams[handle].work.join()
-
     def mark(self, stream: int) -> int:
         self._token += 1
         token = self._token

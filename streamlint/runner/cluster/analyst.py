@@ -29,12 +29,12 @@ class Analyst:
 
     def answers(self, names: list[str]) -> dict[str, Answer | str]:
         """What rules find, under the name of the first; where their process dies, each is asked alone."""
-        found = self._asked(names)
+        found = self._answer(names)
         if isinstance(found, str) and len(names) > 1:
-            return {name: self._asked([name]) for name in names}
+            return {name: self._answer([name]) for name in names}
         return {name: Part() if number else found for number, name in enumerate(names)}
 
-    def _asked(self, names: list[str]) -> Answer | str:
+    def _answer(self, names: list[str]) -> Answer | str:
         """What rules find in a process that can die: a task has one thread."""
         options = replace(self._options, codes=frozenset(names))
 

@@ -51,7 +51,7 @@ class Groups:
 def group(trace: Trace, timelines: Sequence[Timeline], files: Callable[[str], str | None]) -> Groups:
     """Group calls that may hold the host, and launches, by process, place and kind."""
     numbers, places = _places(trace.stacks, files)
-    made = Groups(places)
+    groups = Groups(places)
     known: dict[tuple[int, int, str], int] = {}
     for timeline in timelines:
         mine: list[int] = []
@@ -63,16 +63,16 @@ def group(trace: Trace, timelines: Sequence[Timeline], files: Callable[[str], st
                 continue
             key = timeline.process, numbers[call.stack], kind
             place = key[1] if may_block(call.name) else NO_GROUP
-            made.stretches[key[0], place] += latest.get(call.thread) != place
+            groups.stretches[key[0], place] += latest.get(call.thread) != place
             latest[call.thread] = place
             number = known.get(key)
             if number is None:
-                number = known[key] = len(made.groups)
-                made.groups.append(Group(key[1], kind, timeline.process))
-            made.groups[number].calls.append(index)
+                number = known[key] = len(groups.groups)
+                groups.groups.append(Group(key[1], kind, timeline.process))
+            groups.groups[number].calls.append(index)
             mine.append(number)
-        made.of_calls[timeline.process] = mine
-    return made
+        groups.of_calls[timeline.process] = mine
+    return groups
 
 
 def _places(stacks: Sequence[Sequence[Frame]], files: Callable[[str], str | None]) -> tuple[list[int], list[tuple[Place, ...]]]:

@@ -57,23 +57,23 @@ def blocking_streams(timeline: Timeline) -> tuple[set[int], set[int]]:
 
 def _seen_to_wait(timeline: Timeline, defaults: set[int], streams: set[int]) -> set[int]:
     tight: dict[int, int] = defaultdict(int)
-    beside: set[int] = set()
+    overlapping: set[int] = set()
     latest: tuple[int, int] = 0, -1  # end and stream of the work that ends last so far on the default stream
     ends: dict[int, int] = {}
     for index in sorted(range(len(timeline.works)), key=lambda one: timeline.works[one].start):
         work = timeline.works[index]
         if work.stream in defaults:
-            beside.update(stream for stream, end in ends.items() if end > work.start)
+            overlapping.update(stream for stream, end in ends.items() if end > work.start)
             latest = max(latest, (work.end, work.stream))
             continue
         if work.stream in streams:
             ready = max(timeline.calls[timeline.launcher[index]].end, ends.get(work.stream, 0))
             if latest[0] > work.start:
-                beside.add(work.stream)
+                overlapping.add(work.stream)
             elif ready < latest[0] and work.start - latest[0] <= _TIGHT:
                 tight[work.stream] += 1
             ends[work.stream] = max(work.end, ends.get(work.stream, 0))
-    return {stream for stream, cases in tight.items() if cases >= _CASES and stream not in beside}
+    return {stream for stream, cases in tight.items() if cases >= _CASES and stream not in overlapping}
 
 
 def add_serialized(timeline: Timeline, groups: Groups) -> None:

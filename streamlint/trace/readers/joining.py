@@ -15,7 +15,7 @@ _MEMORY_SIDE = ("copy", "fill")
 
 def outermost(calls: list[Call]) -> tuple[list[Call], dict[tuple[int, int], Call]]:
     """The calls that no other call of their thread contains, by start, and by process and correlation the one around each call."""
-    kept: list[Call] = []
+    remaining: list[Call] = []
     around: dict[tuple[int, int], Call] = {}
     open_calls: dict[tuple[int, int], Call] = {}
     for call in sorted(calls, key=lambda one: (one.start, -one.end)):
@@ -23,10 +23,10 @@ def outermost(calls: list[Call]) -> tuple[list[Call], dict[tuple[int, int], Call
         outer = open_calls.get(key)
         if outer is None or call.start >= outer.end or call.end > outer.end:
             outer = open_calls[key] = call
-            kept.append(call)
+            remaining.append(call)
         if call.correlation:
             around[call.process, call.correlation] = outer
-    return kept, around
+    return remaining, around
 
 
 def join_works(works: Iterable[Work], around: dict[tuple[int, int], Call], processes: set[int]) -> None:

@@ -117,10 +117,10 @@ class _Sweep:
         if _BACKWARD in sign[1] and self.users:
             self.nesting.backward.append((start, end, self._place()))
         if sign[0] == PYTHON and self.nesting.is_user(name):
-            made = Invocation(name, start, end)
-            self.users.append((len(self.nesting.invocations), made))
-            self.nesting.invocations.append(made)
-            self.open.append((end, made))
+            invocation = Invocation(name, start, end)
+            self.users.append((len(self.nesting.invocations), invocation))
+            self.nesting.invocations.append(invocation)
+            self.open.append((end, invocation))
         else:
             self.open.append((end, None))
 

@@ -282,15 +282,15 @@ def _outermost(calls: list[Call]) -> tuple[dict[int, int], list[Call]]:
     """The calls that no other call of their thread contains, and which of them stands for each of the others, by correlation."""
     calls.sort(key=lambda one: (one.thread, one.start, -one.end))
     inner: dict[int, int] = {}
-    kept: list[Call] = []
+    remaining: list[Call] = []
     thread, end, correlation = -1, 0, 0
     for call in calls:
         if call.thread == thread and call.end <= end:
             inner[call.correlation] = correlation
         else:
             thread, end, correlation = call.thread, call.end, call.correlation
-            kept.append(call)
-    return inner, kept
+            remaining.append(call)
+    return inner, remaining
 
 
 def _mark_captures(calls: list[Call]) -> None:

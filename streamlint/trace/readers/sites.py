@@ -72,8 +72,8 @@ def bodies(tree: ast.Module) -> dict[tuple[str, int], Body]:
             name, inner = _named(child), outer
             if name:
                 first = min([child.lineno, *(one.lineno for one in getattr(child, "decorator_list", ()))])  # type: ignore[attr-defined]
-                made = found.setdefault((name, first), _body(outer + name, first, _statements(child)))
-                inner = made.name + ("." if isinstance(child, ast.ClassDef) else ".<locals>.")
+                body = found.setdefault((name, first), _body(outer + name, first, _statements(child)))
+                inner = body.name + ("." if isinstance(child, ast.ClassDef) else ".<locals>.")
             waiting.append((child, inner))
     return found
 

@@ -81,7 +81,7 @@ class NativeTaps:
         library.tap_release.argtypes = (ctypes.c_void_p,)
         library.tap_calls.restype = ctypes.c_uint64
         library.tap_calls.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
-        self._kept = 0
+        self._generation = 0
         self._names = (ctypes.c_uint64 * _MOST_NAMES)()
         self._sizes, self._keeps = (ctypes.c_uint32 * _KINDS)(), (ctypes.c_uint32 * _KINDS)()
         for kind, size in layouts.KEPT.items():
@@ -146,10 +146,10 @@ class NativeTaps:
 
     def _links(self, data: bytes, links: list[tuple[int, int, int]]) -> None:
         offset = 0
-        if self._kept != self._stacks.kept or len(self._known) > _MOST_KNOWN:
+        if self._generation != self._stacks.generation or len(self._known) > _MOST_KNOWN:
             # An address that was nobody's may be that of a new code object.
             self._known.clear()
-            self._kept = self._stacks.kept
+            self._generation = self._stacks.generation
         while offset < len(data):
             correlation, thread, count, meanwhile, word = _HEAD.unpack_from(data, offset)
             offset += _HEAD.size

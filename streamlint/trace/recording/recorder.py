@@ -49,7 +49,7 @@ class Recorder:
         self._threads: dict[int, str] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
-        self._asked = time.monotonic()
+        self._flushed = time.monotonic()
         self._running = False
         self._rank: int | None = None
         self._names: dict[int, dict[int, str]] = {}
@@ -152,15 +152,15 @@ class Recorder:
 
     def _work(self) -> None:
         while not self._end.is_set():
-            self.taps.wait(max(min(self._asked + FLUSH, self._parts.until) - time.monotonic(), 0.0))
+            self.taps.wait(max(min(self._flushed + FLUSH, self._parts.until) - time.monotonic(), 0.0))
             if self._parts.is_over() and not self._end.is_set():
                 self._resume() if self._parts.is_away else self._pause()
             if self._parts.is_away:
-                self._asked = time.monotonic()
+                self._flushed = time.monotonic()
                 continue
-            if time.monotonic() - self._asked >= FLUSH:
+            if time.monotonic() - self._flushed >= FLUSH:
                 self._cupti.flush()
-                self._asked = time.monotonic()
+                self._flushed = time.monotonic()
             self._turn()
 
     def _pause(self) -> None:

@@ -27,8 +27,8 @@ class Stacks:
         self.library = tuple({os.path.join(os.path.realpath(paths[name]), "") for name in ("stdlib", "platstdlib")})
         self.rows: list[list[object]] = []  # of new frames and stacks, for the file
         self._files: dict[int, str] = {}  # by the address of a code object: its file, empty where it is not the user's
-        self._kept: dict[int, CodeType] = {}  # so that no address is reused
-        self.kept = 0  # grows with each code object that is kept by :meth:`keep`
+        self._codes: dict[int, CodeType] = {}  # so that no address is reused
+        self.generation = 0  # grows with each code object that is kept by :meth:`keep`
         self.keeps = False
         self._users: dict[str, bool] = {}  # by file name, as code objects spell it
         self._stacks: dict[tuple[int, ...], int] = {(): 0}
@@ -79,7 +79,7 @@ class Stacks:
     def keep(self, code: CodeType) -> None:
         """Keep a code object and those within, if they are the user's."""
         if id(code) not in self._files and self.is_users(code.co_filename):
-            self.kept += 1
+            self.generation += 1
             self._file_of(code)
             for one in code.co_consts:
                 if isinstance(one, CodeType):
@@ -111,14 +111,14 @@ class Stacks:
         """Note a code object."""
         name = code.co_filename
         file = name if name.startswith("<") else os.path.abspath(name)
-        self._kept[id(code)] = code
+        self._codes[id(code)] = code
         self._files[id(code)] = file = file if self.is_users(file) else ""
         return file
 
     def _frame(self, address: int, offset: int) -> int:
         number = self._frames.get((address, offset))
         if number is None:
-            code = self._kept[address]
+            code = self._codes[address]
             number = self._frames[address, offset] = len(self._frames)
             name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
             self.rows.append(["frame", number, self._files[address], line_of(code, offset), name, code.co_firstlineno])

@@ -13,9 +13,9 @@ from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.join import Seen, join
 from streamlint.trace.model import Call, Frame, Trace, Work
 from streamlint.trace.prices import merged, price
+from streamlint.trace.rendering.rows import rows
+from streamlint.trace.rendering.words import of_ranks, rank_waits
 from streamlint.trace.results import Cost, Costs, OfRank, RankWait
-from streamlint.trace.shown.rows import rows
-from streamlint.trace.shown.words import of_ranks, rank_waits
 
 REDUCE = "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE"
 FIRST, SECOND = 100, 200

@@ -6,8 +6,8 @@ import json
 
 from streamlint.report import View as FindingsView
 from streamlint.report import sarif
-from streamlint.trace.shown.data import judgement, run, stall
-from streamlint.trace.shown.view import View
+from streamlint.trace.rendering.data import judgement, run, stall
+from streamlint.trace.rendering.view import View
 
 
 def render(view: View) -> str:

@@ -10,10 +10,10 @@ from streamlint.report.entries import page
 from streamlint.report.terminal import Paint, line, link, printable, tame
 from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
+from streamlint.trace.rendering.rows import Row, others, rows
+from streamlint.trace.rendering.view import View
+from streamlint.trace.rendering.words import at, called, head, more, of_ranks, part, rank_waits, share, time
 from streamlint.trace.results import Cost, Judged
-from streamlint.trace.shown.rows import Row, others, rows
-from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, head, more, of_ranks, part, rank_waits, share, time
 
 BAR = 8  # signs
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -8,8 +8,8 @@ import pytest
 
 from streamlint.findings import Category, Facts, Finding, Span
 from streamlint.verify import templates
-from streamlint.verify.asked import choose, questions, within
 from streamlint.verify.cases import ANY_KIND, OTHER_CLAIM
+from streamlint.verify.questions import choose, questions, within
 
 MOST = 64 << 20
 CASES = [case for template in templates.load().values() for case in template.cases]

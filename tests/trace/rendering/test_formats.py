@@ -12,8 +12,8 @@ from fake_answers import FINDINGS, view
 from fake_runs import MS
 
 from streamlint.commands import schema
+from streamlint.trace.rendering import render, words
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed
-from streamlint.trace.shown import render, words
 
 
 @pytest.fixture(autouse=True)

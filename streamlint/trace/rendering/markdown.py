@@ -6,9 +6,9 @@ from streamlint.report.entries import page
 from streamlint.report.markdown import cell, code
 from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
-from streamlint.trace.shown.rows import Row, others, rows
-from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, head, last_line, of_ranks, rank_waits, share, time
+from streamlint.trace.rendering.rows import Row, others, rows
+from streamlint.trace.rendering.view import View
+from streamlint.trace.rendering.words import at, called, head, last_line, of_ranks, rank_waits, share, time
 
 
 def render(view: View) -> str:

@@ -17,11 +17,11 @@ from streamlint.report.entries import page as address
 from streamlint.report.terminal import CONTROL
 from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
+from streamlint.trace.rendering.rows import Row, others, rows
+from streamlint.trace.rendering.timeline import Drawn, timeline
+from streamlint.trace.rendering.view import View
+from streamlint.trace.rendering.words import at, called, last_line, more, of_ranks, part, rank_waits, share, time
 from streamlint.trace.results import Cost, Judged
-from streamlint.trace.shown.rows import Row, others, rows
-from streamlint.trace.shown.timeline import Drawn, timeline
-from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, last_line, more, of_ranks, part, rank_waits, share, time
 
 _FOLDER = Path(__file__).with_name("page")
 _STANDINGS = {

@@ -15,6 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.choice import Choice, default_is_null, given_to
 from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
@@ -39,7 +40,7 @@ class Event(NamedTuple):
     via: tuple[Site, ...] = ()  # the calls from the instruction to there
 
 
-class Beside:
+class ConcurrentWork:
     """What else is in flight."""
 
     def __init__(self, transfer: Transfer, launches: Launches, choices: Choices, deepest: int = DEEPEST) -> None:
@@ -47,18 +48,13 @@ class Beside:
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
-        self._events: dict[Function, list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
-        self._parts: dict[Function, tuple[list[Event], list[tuple[Event, Choice]]]] = {}
-        self._still: dict[Function, list[tuple[Event, Choice]]] = {}
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
+    @memoized
     def events(self, function: Function) -> list[Event]:
         """The work and the waits of a function, with those of the functions that it calls, at most ``deepest`` calls deep."""
-        found = self._events.get(function)
-        if found is None:
-            found = self._events[function] = list(self._all(function))
-        return found
+        return list(self._all(function))
 
     def _all(self, function: Function) -> Iterator[Event]:
         own = self.own(function)
@@ -225,11 +221,11 @@ class Beside:
         for caller, call in self.transfer.callers(function):
             if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
                 return True
-            if self._is_called_beside(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
+            if self._runs_meanwhile(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
                 return True
         return False
 
-    def _is_called_beside(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
+    def _runs_meanwhile(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
         """Whether a method is called on another object, which has a stream of its own, before the host waits for that of the first."""
         is_own = all(made.site is not None and made.site.function.owner is function.owner is not None for made in choice.made)
         calls = [one for each, one in self.transfer.callers(function) if each is caller and one[0] == op.INVOKE] if is_own else []
@@ -260,8 +256,8 @@ class Beside:
         in a loop: the constructor of objects, or what makes them."""
         if self.is_repeated(site.function, site.instruction):
             return True
-        made = self.transfer.callers(site.function) if site.function is not function else ()
-        return any(self.is_repeated(caller, call) for caller, call in made)
+        callers = self.transfer.callers(site.function) if site.function is not function else ()
+        return any(self.is_repeated(caller, call) for caller, call in callers)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
         graph, homes = function.control, function.homes
@@ -296,12 +292,10 @@ class Beside:
         """The work on other streams than the null stream."""
         return self._sorted(function)[1]
 
+    @memoized
     def _left(self, function: Function) -> list[tuple[Event, Choice]]:
         """The work on other streams that may still run when the call is over that leads to it: none that the host has waited for within."""
-        known = self._still.get(function)
-        if known is None:
-            known = self._still[function] = [each for each in self._others(function) if not self._is_over_within(function, *each)]
-        return known
+        return [each for each in self._others(function) if not self._is_over_within(function, *each)]
 
     def _is_over_within(self, function: Function, event: Event, choice: Choice) -> bool:
         """Whether one of the functions that a call enters on the way to work waits for it, on all ways on to its end."""
@@ -319,14 +313,12 @@ class Beside:
             for end in inner.by_opcode[op.RETURN]
         )
 
+    @memoized
     def _sorted(self, function: Function) -> tuple[list[Event], list[tuple[Event, Choice]]]:
-        known = self._parts.get(function)
-        if known is None:
-            events = self.events(function)
-            others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
-            waits = [event for event in events if event.work is None]
-            known = self._parts[function] = waits, [(event, choice) for event, choice in others if choice.kind != NULL]
-        return known
+        events = self.events(function)
+        others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
+        waits = [event for event in events if event.work is None]
+        return waits, [(event, choice) for event, choice in others if choice.kind != NULL]
 
 
 def waits_for(wait: Event, choice: Choice) -> bool:

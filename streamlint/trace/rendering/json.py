@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from streamlint.trace.shown.data import document
-from streamlint.trace.shown.view import View
+from streamlint.trace.rendering.data import document
+from streamlint.trace.rendering.view import View
 
 
 def render(view: View) -> str:

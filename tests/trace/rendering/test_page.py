@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_answers import trace, view
 
-from streamlint.trace.shown import render, timeline
+from streamlint.trace.rendering import render, timeline
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 VOID = {"meta", "br"}

@@ -9,9 +9,9 @@ from streamlint.findings import Report
 from streamlint.report import View as FindingsView
 from streamlint.report.entries import entries
 from streamlint.trace.prices import price
+from streamlint.trace.rendering.view import View
+from streamlint.trace.rendering.words import part, summary
 from streamlint.trace.results import Cost, Joined, Judged, Place, Unnamed
-from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import part, summary
 
 VERSION = 1
 

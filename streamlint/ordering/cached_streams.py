@@ -24,7 +24,7 @@ _KEEPING = (op.SET_NAME, op.SET_ATTR)
 _ORDERING = frozenset({"wait", "record", "synchronize", "set_stream", "scope", "destroy", "query", "record_use"})
 
 
-class Kept(NamedTuple):
+class CachedStream(NamedTuple):
     """A current stream that is read once, and the work of later calls that is put on it."""
 
     name: str
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     uses: tuple[Site, ...]
 
 
-class KeptStreams:
+class CachedStreams:
     """Finds the current streams that code keeps."""
 
     def __init__(self, transfer: Transfer, places: Places, in_scope: StreamsInScope) -> None:
@@ -41,7 +41,7 @@ class KeptStreams:
         self.places = places
         self.in_scope = in_scope
 
-    def of(self, unit: Unit) -> Iterator[Kept]:
+    def of(self, unit: Unit) -> Iterator[CachedStream]:
         """The current streams that a file keeps."""
         for one in unit.body.by_opcode[op.SET_NAME]:
             if self._is_current(unit.body, one[3]):
@@ -54,29 +54,29 @@ class KeptStreams:
             if is_constructor(function) and function.owner is not None:
                 yield from self._in_members(function, function.owner)
 
-    def _in_statics(self, function: Function) -> Iterator[Kept]:
+    def _in_statics(self, function: Function) -> Iterator[CachedStream]:
         for register in function.code.statics if function.code.kind != "module" else ():
             if self._is_current(function, register):
-                made = function.definitions[register]
-                assert made is not None
+                definition = function.definitions[register]
+                assert definition is not None
                 stored = [one for one in function.by_opcode[op.STORE] if one[3] == register]
                 place = cell_of(function, stored[0][2]) if stored else self.places.of(function, _unwrapped(function, register))
                 named = [function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == register]
                 name = str(place.root[1]) if stored else next(iter(named), "")
-                yield from self._reported(name, Site(function, made), function.below, place, made)
+                yield from self._reported(name, Site(function, definition), function.below, place, definition)
 
-    def _filled_statics(self, function: Function) -> Iterator[Kept]:
+    def _filled_statics(self, function: Function) -> Iterator[CachedStream]:
         """The static variables that a function gives the current stream where it finds them empty."""
         statics = function.code.statics if function.code.kind != "module" else ()
         for phi in function.by_opcode[op.PHI] if statics else ():
             empty = {self.places.of(function, each) for each in phi[3:] if each in statics}
             for each in (register for register in phi[3:] if empty and self._is_current(function, register)):
-                made = function.definitions[each]
-                if made is not None and self._is_found_empty(function, made, empty):
+                definition = function.definitions[each]
+                if definition is not None and self._is_found_empty(function, definition, empty):
                     name = next((function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == each), "")
-                    yield from self._reported(name, Site(function, made), [function], self.places.of(function, phi[2]), made)
+                    yield from self._reported(name, Site(function, definition), [function], self.places.of(function, phi[2]), definition)
 
-    def _filled(self, function: Function) -> Iterator[Kept]:
+    def _filled(self, function: Function) -> Iterator[CachedStream]:
         """The same of variables of the file, and of members of objects that are kept."""
         for one in (each for opcode in _KEEPING for each in function.by_opcode[opcode]):
             for place, register in self.places.assigned(function, one):
@@ -103,7 +103,7 @@ class KeptStreams:
                 return True
         return False
 
-    def _in_members(self, constructor: Function, owner: ClassInfo) -> Iterator[Kept]:
+    def _in_members(self, constructor: Function, owner: ClassInfo) -> Iterator[CachedStream]:
         for field in owner.ir.fields:
             if field.static or not self.in_scope.is_stream(owner.body, field.type):
                 continue
@@ -131,7 +131,7 @@ class KeptStreams:
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         return bool(streams) and all(value.detail == "current" for value in streams)
 
-    def _reported(self, name: str, read: Site, functions: list[Function], place: Place, made: Instruction | None) -> Iterator[Kept]:
+    def _reported(self, name: str, read: Site, functions: list[Function], place: Place, made: Instruction | None) -> Iterator[CachedStream]:
         uses: list[Site] = []
         for function in functions:
             if function.code.kind in ("module", "class"):
@@ -143,7 +143,7 @@ class KeptStreams:
                 if self._puts_work(function, one, place):
                     uses.append(Site(function, one))
         if uses:
-            yield Kept(name.rpartition("::")[2], read, tuple(uses))
+            yield CachedStream(name.rpartition("::")[2], read, tuple(uses))
 
     def _is_assigned(self, function: Function, one: Instruction, place: Place) -> bool:
         return any(target == place for target, _ in self.places.assigned(function, one))

@@ -14,9 +14,9 @@ from typing import Any
 from streamlint.support.records import field, record
 from streamlint.trace.kinds import kind_of
 from streamlint.trace.model import Call, Stream, Trace, Work
+from streamlint.trace.rendering.rows import Row
+from streamlint.trace.rendering.words import size
 from streamlint.trace.results import Place
-from streamlint.trace.shown.rows import Row
-from streamlint.trace.shown.words import size
 from streamlint.trace.spans import Span, joined_spans
 
 MOST = 40_000  # events in a page, 30 bytes each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from streamlint.trace.shown.view import View
+from streamlint.trace.rendering.view import View
 
 __all__ = ["FORMATS", "View", "render"]
 
@@ -13,6 +13,6 @@ FORMATS = ("full", "json", "sarif", "html", "markdown")
 
 def render(format: str, view: View) -> str:
     """The answer in a format, with its final line end."""
-    module = importlib.import_module(f"streamlint.trace.shown.{format}")
+    module = importlib.import_module(f"streamlint.trace.rendering.{format}")
     text: str = module.render(view)
     return text
