@@ -58,7 +58,7 @@ class Handing:
                 return found
         if function.invokes(one, "hooks-leaf"):
             given = list(_given(function, one))
-            return Called(given[0][1], [(None, one[3])]) if given else None
+            return self._unfolded(function, Called(given[0][1], [(None, one[3])])) if given else None
         return self.prepared(function, one)
 
     def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:

@@ -18,6 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
+from streamlint.ordering.open_methods import backward_passes
 from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
@@ -130,6 +131,8 @@ class Beginnings:
         for caller in registering:
             yield from self._stepping(caller, max(depth, 1))
         asks = depth > 0 or not self.parameters.listing.isdisjoint(function.called_names)
+        for method in dict.fromkeys(method for method, _ in backward_passes(self.transfer, function)) if asks else ():
+            yield from self._stepping(method, _HIGHEST)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
 
