@@ -57,6 +57,8 @@ class RaceCallers(RaceOrders):
             return False
         if self._lane.kind == CURRENT and starts_under_stream(self.currents, caller, call):
             return False
+        if caller.invokes(call, "hooks-forward") and self.hooks.may_be_awaited(state.frame.function, self._mine(state)):
+            return False
         if self._meeting is None or self._meeting.is_behind(caller, call):
             return True
         return self._writes and self.hooks.is_rerun(caller, self._mine(state)) and self._meeting.is_ahead(caller)

@@ -74,7 +74,7 @@ class Calls:
         if found is None:
             places = self.facts.call_places(function) if not function.is_cpp else ()
             given = [place for caller, call in places for place in ((caller, call), *_given_on(caller, call))]
-            found = tuple(place for place in dict.fromkeys(given) if place[0].invokes(place[1], "hooks-leaf"))
+            found = tuple(place for place in dict.fromkeys(given) if place[0].invokes(place[1], "hooks-leaf", "hooks-forward"))
             self._registered[function] = found
         return found
 
