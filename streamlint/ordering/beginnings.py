@@ -19,6 +19,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
 from streamlint.ordering.open_methods import backward_passes
+from streamlint.ordering.origins import Origins
 from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
@@ -65,6 +66,7 @@ class Beginnings:
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
         self.parameters = Parameters(transfer, places)
+        self.origins = Origins(transfer, places)
         self.graphs = transfer.one_of(GraphMemory, transfer, places)
         self._tensors: dict[Function, bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
@@ -130,11 +132,16 @@ class Beginnings:
         registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
         for caller in registering:
             yield from self._stepping(caller, max(depth, 1))
-        asks = depth > 0 or not self.parameters.listing.isdisjoint(function.called_names)
+        asks = depth > 0 or self._asks(function)
         for method in dict.fromkeys(method for method, _ in backward_passes(self.transfer, function)) if asks else ():
             yield from self._stepping(method, _HIGHEST)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
+
+    def _asks(self, function: Function) -> bool:
+        """Whether a function asks a module for its parameters, or the constructor of its object does."""
+        makers = function.owner.methods.get("__init__", ()) if function.owner is not None else ()
+        return any(not self.parameters.listing.isdisjoint(each.called_names) for each in (function, *makers))
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -233,8 +240,8 @@ class Beginnings:
                 yield one
 
     def _lasts(self, function: Function, register: int) -> bool:
-        """Whether a register holds what came from outside, or is given to it."""
-        if self.places.of(function, register).root[0] != "register":
+        """Whether a register holds what came from outside, by itself or as an element that a loop takes, or is given to it."""
+        if any(place.root[0] != "register" for place in (self.places.of(function, register), *self.origins.of(function, register))):
             return True
         return any(use[0] in _KEEPING for _, use in ahead(function, register, _HOLDING))
 

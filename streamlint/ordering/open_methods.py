@@ -17,7 +17,7 @@ def open_methods(transfer: Transfer, function: Function) -> list[Function]:
 
 
 def backward_passes(transfer: Transfer, function: Function) -> list[tuple[Function, Instruction]]:
-    """The backward passes in such methods of an object, by its constructor, which no known code calls: they run what that has registered."""
+    """The backward passes in such methods of an object, by a constructor that no known code calls: they run what that has registered."""
     owner = function.owner if is_constructor(function) and not function.is_cpp and not transfer.callers(function) else None
     methods = _called_by_nobody(transfer, owner) if owner is not None else []
     calls = ((method, one) for method in methods for one in method.by_opcode[op.INVOKE])
