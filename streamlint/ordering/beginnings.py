@@ -100,7 +100,7 @@ class Beginnings:
             yield each, frozenset(partners) if partners is not None else None
 
     def _is_shared(self, function: Function) -> bool:
-        """Whether other work may touch the memory of a function of C++: it sets a stream, or makes or works with tensors, or a caller does."""
+        """Whether other work may touch the memory of a function of C++: it or a caller sets a stream, or makes or works with tensors."""
         if self._is_scoped(function) or any(self._works_with_tensors(each, _ON_TENSORS) for each in around(function)):
             return True
         callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
