@@ -54,9 +54,9 @@ class Handing:
                 self._threads[key] = self._unfolded(function, found) if found is not None else None
             if (found := self._threads[key]) is not None:
                 return found
-        if function.invokes(one, "hooks-leaf"):
+        if function.invokes(one, "hooks-leaf", "hooks-forward"):
             given = list(_given(function, one))
-            return Called(given[0][1], [(None, one[3])]) if given else None
+            return self._unfolded(function, Called(given[0][1], [(None, one[3])])) if given else None
         return self.prepared(function, one)
 
     def _given_in_cpp(self, function: Function, one: Instruction) -> Called | None:

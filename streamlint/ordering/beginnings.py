@@ -15,9 +15,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
+from streamlint.ordering.open_methods import backward_passes
+from streamlint.ordering.origins import Origins
 from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
@@ -34,6 +36,8 @@ from streamlint.waits.operands import ahead, operand_of
 CHOOSING = frozenset({"scope", "set_stream"})
 _ON_CURRENT = frozenset({"compute", "copy", "transfer"})
 """Effects of calls of libraries of arrays that put work on the current stream."""
+_ON_TENSORS = _ON_CURRENT | {"factory"}
+"""The same, and those of calls that make memory of it."""
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
@@ -64,8 +68,9 @@ class Beginnings:
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
         self.parameters = Parameters(transfer, places)
+        self.origins = Origins(transfer, places)
         self.graphs = transfer.one_of(GraphMemory, transfer, places)
-        self._tensors: dict[Function, bool] = {}
+        self._tensors: dict[tuple[Function, frozenset[str]], bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
         """The casts of the memory that work on a chosen stream touches, each with the functions of that work."""
 
@@ -95,8 +100,8 @@ class Beginnings:
             yield each, frozenset(partners) if partners is not None else None
 
     def _is_shared(self, function: Function) -> bool:
-        """Whether other work may touch the memory of a function of C++: it sets a stream, or works with tensors, or a caller does."""
-        if self._is_scoped(function) or any(map(self._works_with_tensors, around(function))):
+        """Whether other work may touch the memory of a function of C++: it or a caller sets a stream, or makes or works with tensors."""
+        if self._is_scoped(function) or any(self._works_with_tensors(each, _ON_TENSORS) for each in around(function)):
             return True
         callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
         return any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
@@ -129,9 +134,16 @@ class Beginnings:
         registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
         for caller in registering:
             yield from self._stepping(caller, max(depth, 1))
-        asks = depth > 0 or not self.parameters.listing.isdisjoint(function.called_names)
+        asks = depth > 0 or self._asks(function)
+        for method in dict.fromkeys(method for method, _ in backward_passes(self.transfer, function)) if asks else ():
+            yield from self._stepping(method, _HIGHEST)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
+
+    def _asks(self, function: Function) -> bool:
+        """Whether a function asks a module for its parameters, or the constructor of its object does."""
+        makers = function.owner.methods.get("__init__", ()) if function.owner is not None else ()
+        return any(not self.parameters.listing.isdisjoint(each.called_names) for each in (function, *makers))
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -230,8 +242,8 @@ class Beginnings:
                 yield one
 
     def _lasts(self, function: Function, register: int) -> bool:
-        """Whether a register holds what came from outside, or is given to it."""
-        if self.places.of(function, register).root[0] != "register":
+        """Whether a register holds what came from outside, by itself or as an element that a loop takes, or is given to it."""
+        if any(place.root[0] != "register" for place in (self.places.of(function, register), *self.origins.of(function, register))):
             return True
         return any(use[0] in _KEEPING for _, use in ahead(function, register, _HOLDING))
 
@@ -249,9 +261,9 @@ class Beginnings:
         several |= {function for function, calls in work.items() if any(self._turns(function, stream.register) for _, stream in calls)}
         return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}
 
-    def _works_with_tensors(self, function: Function) -> bool:
+    def _works_with_tensors(self, function: Function, effects: frozenset[str] = _ON_CURRENT) -> bool:
         """C++: whether a function works with tensors, on the current stream, beside what it puts on a stream of its own."""
-        found = self._tensors.get(function)
+        found = self._tensors.get((function, effects))
         if found is None:
             arrays = self.facts.models.marked("arrays")
             calls = (
@@ -260,7 +272,8 @@ class Beginnings:
                 for one in function.by_opcode[opcode]
                 for call in self.transfer.modelled(function, one)
             )
-            found = self._tensors[function] = any(call.row.effect in _ON_CURRENT and call.row.library in arrays for call in calls)
+            found = any(call.row.effect in effects and call.row.library in arrays for call in calls)
+            self._tensors[function, effects] = found
         return found
 
     def _turns(self, function: Function, register: int) -> bool:
@@ -307,7 +320,8 @@ class Beginnings:
     def _cpp(self) -> list[Unit]:
         """The files of C++ that name streams, and those that include one."""
         cpp = self.facts.program.cpp
-        names = (*self.transfer.names(CHOOSING | _MAKING), *self.facts.models.marked("raw-stream"))
+        giving = self.transfer.names({"stream_of"}, _gives_own)
+        names = (*self.transfer.names(CHOOSING | _MAKING), *giving, *self.facts.models.marked("raw-stream"))
         naming = {unit for name in names for unit in cpp.mentioning(name)}
         units = (unit for unit in self.facts.program.units.values() if unit.is_cpp and not naming.isdisjoint(cpp.visible(unit)))
         return sorted(units, key=lambda unit: unit.number)
@@ -414,6 +428,11 @@ class _Kept:
 def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
     """Whether a call gives memory of another type of elements."""
     return one[0] in CALLING and any(isinstance(action, Viewed) and action.casts for action in transfer.of(function, one))
+
+
+def _gives_own(row: Row) -> bool:
+    """Whether a function gives a stream that is neither the current nor the default one."""
+    return row.get("which") in ("pool", "external")
 
 
 def _attributes(function: Function, register: int) -> Iterator[str]:

@@ -129,6 +129,8 @@ class CaptureStreams(CaptureWalk):
             chosen = self.currents.at(frame.function, one)
             if frame.function is capture.begin.function and chosen == self.currents.at(frame.function, capture.begin.instruction):
                 break
+            if chosen is not None and self._is_entered(frame.function, chosen):
+                break
             if chosen is not None and chosen.kind != UNKNOWN:  # what the methods of an object have set is seen on the way
                 return self._named(state, frame.function, chosen.register) if chosen.kind == NAMED else ("null", ())
             if (bound := self._bound(frame.function, chosen)) is not None:
@@ -149,6 +151,13 @@ class CaptureStreams(CaptureWalk):
         is_own = bound is not None and bound.function in begins  # who enters it begins the capture
         sites = self._places(bound.function, bound.register) if bound is not None and not is_own else ()
         return bound if any(place.root[:2] == ("global", "site") for place in sites) else None
+
+    def _is_entered(self, function: Function, chosen: Stream) -> bool:
+        """Whether a stream is current by a context manager of the program that begins the capture on it."""
+        begins = {place.function for place in lifted(self.transfer, self._capture.begin)}
+        entered = (function.definitions[one[3]] for one in function.by_opcode[op.ENTER] if one[3] >= 0)
+        made = [one for one in entered if one is not None and one[0] in (op.CALL, op.INVOKE) and chosen.register in op.reads(one)]
+        return any(callee in begins for one in made for callee, _ in self.currents.yielded(function, one))
 
     def _set_before(self, state: State) -> tuple[str, tuple[Place, ...]]:
         """The current stream that the path has set; else the captured one."""

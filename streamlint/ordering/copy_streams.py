@@ -13,6 +13,7 @@ from streamlint.ordering import rotation
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked, is_at
 from streamlint.ordering.holding import Holding
+from streamlint.ordering.lanes import AMBIENT
 from streamlint.ordering.on_device import may_be_anything
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
@@ -97,14 +98,10 @@ class CopyStreams(Holding):
     def _is_same_stream(self, state: State, where: Where) -> bool:
         """Whether a stream may be that of the copy; one of which nothing is known is."""
         mine, stream = state.stream, where.stream
-        if UNKNOWN in (stream.kind, mine.kind):
+        if UNKNOWN in (stream.kind, mine.kind) or is_joined(state, stream):
             return True
-        if stream.register >= 0:
-            held = self.places.of(where.frame.function, stream.register)  # without casts
-            register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
-            for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:
-                if is_at(state.tracked, self._names(state.frame, where.frame, each), STREAM):
-                    return True
+        if self._is_known(state, where):
+            return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
         if mine.kind == CURRENT:
@@ -120,6 +117,23 @@ class CopyStreams(Holding):
             return True
         place = self.places.of(where.frame.function, stream.register)
         return not made and may_be_anything(values) and place.root[0] == "register" and not place.path
+
+    def _is_known(self, state: State, where: Where) -> bool:
+        """Whether a stream is that of the copy by one of its names."""
+        function, register = where.frame.function, where.stream.register
+        if register < 0:
+            return False
+        held = self.places.of(function, register)  # without casts
+        base = int(str(held.root[1])) if held.root[0] == "register" and not held.path else register
+        names = {register: None, **dict.fromkeys(self.transfer.shared(function, base))}
+        return any(is_at(state.tracked, self._names(state.frame, where.frame, each), STREAM) for each in names)
+
+    def _behind(self, frame: Frame, where: Where) -> Iterator[Tracked]:
+        """A stream that has waited for that of the copy, by its names: who waits for it waits for the copy."""
+        if where.stream.kind == CURRENT:
+            yield Tracked(STREAM, AMBIENT)
+        for each in self.transfer.shared(where.frame.function, where.stream.register) if where.stream.register >= 0 else ():
+            yield from (Tracked(STREAM, place) for place in self._names(frame, where.frame, each))
 
     def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
         """Where the streams were made that are current where a function is called."""
@@ -141,3 +155,8 @@ class CopyStreams(Holding):
             return True
         calls = (call for site in made for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "stream")
         return any(not call.function.is_cpp and call.switch("blocking")[1] is True for call in calls)
+
+
+def is_joined(state: State, stream: Stream) -> bool:
+    """Whether a stream is the current one, and that has waited for the stream of the copy."""
+    return stream.kind == CURRENT and Tracked(STREAM, AMBIENT) in state.tracked

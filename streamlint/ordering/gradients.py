@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
-from streamlint.ordering.origins import Origins
+from streamlint.ordering.origins import EACH, Origins
 from streamlint.ordering.places import ANY, Place, Places, rest_behind
 from streamlint.ordering.weights import GRADIENTS, WEIGHTS, ModuleMemory
 from streamlint.transfer.transfer import Transfer
@@ -17,6 +17,8 @@ from streamlint.waits.operands import argument_registers
 
 GRADIENT = "grad"
 """What a tensor has that a backward pass writes."""
+_GRADED = frozenset({(), (EACH,)})
+"""The keys between a value and the parameters that it is, or of which it is a container."""
 _LISTED = {op.BUILD: 4, op.PHI: 3, op.COPY: 3}
 """By opcode: where the registers begin that are elements of a value, or what it may be."""
 
@@ -50,16 +52,28 @@ class Training:
                 waiting += [each for each in (*one[_LISTED[one[0]] :], *put) if each >= 0 and each not in waiting]
 
     def named(self, function: Function, tracked: Iterable[Tracked]) -> set[Tracked]:
-        """Gradients of parameters, by the modules of these."""
-        graded = [each for each in tracked if each.place.path == (GRADIENT,) and each.place.root[0] == "register"]
-        owned = ((each, self.modules.parameters.owners(function, int(str(each.place.root[1])))) for each in graded)
-        return {each._replace(place=place.behind(GRADIENTS)) for each, places in owned for place in places}
+        """Gradients of parameters, by the modules of these, or by the container that a function was given them in."""
+        found: set[Tracked] = set()
+        for each in tracked:
+            root, path = each.place.root, each.place.path
+            if root[0] == "register" and path[-1:] == (GRADIENT,) and path[:-1] in _GRADED:
+                register = int(str(root[1]))
+                modules = (place.behind(GRADIENTS) for place in self.modules.parameters.owners(function, register))
+                given = (place for place in self.origins.of(function, register, path) if path == (GRADIENT,))
+                found |= {each._replace(place=place) for place in (*modules, *(place for place in given if place.root[0] == "parameter"))}
+        return found
 
     def updated(self, function: Function, optimizers: Iterable[int]) -> Iterator[Tracked]:
         """What optimizers write."""
         for register in optimizers:
             for place, is_module in self._made_with(function, register) or ():
                 yield Tracked(BUFFER, place.behind(WEIGHTS) if is_module else place.behind(ANY))
+
+    def writes(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
+        """Whether a step of an optimizer writes weights that are tracked."""
+        held = [Place(one.place.root, one.place.path[: one.place.path.index(WEIGHTS)]) for one in tracked if WEIGHTS in one.place.path]
+        made = [place for register in work.steps if held for place, is_module in self._made_with(function, register) or () if is_module]
+        return any(_meet(place, one) for place in made for one in held)
 
     def reads(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
         """Whether work reads gradients that are tracked: an optimizer that is not known may be one of any module."""

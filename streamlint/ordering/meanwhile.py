@@ -55,6 +55,15 @@ class Meanwhile:
             self._let_go[key] = one in joining.starts(function) and not joining.is_joined(function, one)
         return self._let_go[key]
 
+    def wakes(self, function: Function, one: Instruction, depth: int = 0) -> bool:
+        """C++: whether a call wakes threads that wait, by itself or in what it calls, ``depth`` calls deep."""
+        if one[0] not in (op.CALL, op.INVOKE) or not function.is_cpp:
+            return False
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known("wakes"):
+            return True
+        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed] if depth else []
+        return any(self.wakes(each, inner, depth - 1) for each in callees for inner in each.by_opcode[op.INVOKE])
+
     def waits(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction waits for another thread, which may have waited for the device before: a lock, a queue, a condition,
         or time that passes until somebody has done something."""

@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
 
 ELEMENTS, KEYS, VALUES, FIRST = "elements", "keys", "values", "first"
 """What is asked of a container: what a loop over it gives, its keys, its values, or the first of each pair."""
 PARTS = frozenset({"members", "named", "mapping"})
 """Parts of a module that are its parameters: alone, with their names, in a dictionary."""
+_GIVEN = "given("
+"""How the keys begin of what the constructor of an object was given, each with the number of its parameter."""
 _PASSED_ON = frozenset({op.NEXT, op.ITER, op.UNPACK, op.ITEM, op.COPY})
 _THROUGH = frozenset({"enumerate", "list", "tuple", "reversed", "zip", "set", "sorted", "iter", "dict"})
 _DEEPEST = 12
@@ -43,6 +47,8 @@ class Parameters:
         for other, owner in self.modules(function, register):
             if other is function:
                 yield from self.places.names(function, owner)
+            elif (given := self._given_to_constructor(function, other, owner)) is not None:
+                yield given
             else:
                 yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
 
@@ -68,6 +74,39 @@ class Parameters:
                 if modules := [module for each in shared for module in self.modules(function, each)]:
                     found[function, made, work] = modules
         return found
+
+    def _given_to_constructor(self, function: Function, other: Function, register: int) -> Place | None:
+        """The name that a method has for what the constructor of its object was given."""
+        one = other.definitions[register] if register >= 0 else None
+        is_method = function.method is function and function.has_receiver
+        if one is None or one[0] != op.PARAM or not (is_method and is_constructor(other)):
+            return None
+        return Place(("parameter", 0), (f"{_GIVEN}{one[3]})",))
+
+    def by_arguments(self, function: Function, place: Place) -> Iterator[Place]:
+        """A place inside of what the constructor of an object was given, by what the call that has made the object gives."""
+        number = next((number for number, key in enumerate(place.path) if isinstance(key, str) and key.startswith(_GIVEN)), None)
+        if number is None:
+            return
+        index, behind = int(str(place.path[number])[len(_GIVEN) : -1]), place.path[number + 1 :]
+        for maker, call in self._makers(function, Place(place.root, place.path[:number])):
+            constructors = (edge.callee for edge in self.transfer.edges(maker, call) if is_constructor(edge.callee))
+            for given in dict.fromkeys(operand_of(maker, call, each, index) for each in constructors):
+                for name in self._names(maker, given) if given is not None and given >= 0 else ():
+                    if maker is function or self._is_common(function, maker, name):
+                        yield name.behind(*behind)
+
+    def _makers(self, function: Function, held: Place) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that may have made an object: of a register, or of an attribute of the receiver."""
+        made = function.definitions[int(str(held.root[1]))] if held.root[0] == "register" and not held.path else None
+        if made is not None and made[0] in (op.CALL, op.INVOKE):
+            yield function, made
+        owner = function.method.owner if function.method is not None else None
+        if owner is not None and held.root == ("parameter", 0) and len(held.path) == 1:
+            for store in owner.own_stores.get(str(held.path[0]), ()):
+                made = store.function.definitions[store.value]
+                if made is not None and made[0] in (op.CALL, op.INVOKE):
+                    yield store.function, made
 
     def _names(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a value in a function, those among them that it is given there."""

@@ -25,6 +25,7 @@ from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import (
     CURRENT,
+    NAMED,
     Action,
     Asked,
     Copied,
@@ -39,6 +40,7 @@ from streamlint.transfer.actions import (
 )
 from streamlint.transfer.modelled import ModelledCall, listed
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.waiting import Waited
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question
 from streamlint.waits.questions import alike
@@ -133,7 +135,7 @@ class Pending(CopyStreams):
             return ORDERED if any(self.leads(state, SIGNAL, register) for register in action.registers) else None
         if isinstance(action, Lost):
             return self._lost(state, one, action)
-        more = self._passed_on(state, one, action)
+        more = self._joined(state, one, action) if isinstance(action, Waited) else self._passed_on(state, one, action)
         return state.tracked | more if more is not None else None
 
     def _passed_on(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked] | None:
@@ -155,6 +157,12 @@ class Pending(CopyStreams):
             kind = STATUS if action.is_status else DONE
             return frozenset({Tracked(kind, result), Tracked(kind, result.behind(Element(0)))})
         return None
+
+    def _joined(self, state: State, one: Instruction, action: Waited) -> frozenset[Tracked]:
+        """The stream that waits for that of the copy, or for an event behind it: who waits for this stream waits for the copy."""
+        of = self._where(state.frame, one, Stream(NAMED, action.of))
+        is_behind = self.has(state, EVENT, action.of) if action.is_event else action.of >= 0 and self._is_same_stream(state, of)
+        return frozenset(self._behind(state.frame, self._where(state.frame, one, action.stream))) if is_behind else frozenset()
 
     def _marks(self, function: Function, action: Recorded | Signalled) -> Iterator[Tracked]:
         """The events and signals by which it is known that the copy is done."""

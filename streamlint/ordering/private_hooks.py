@@ -42,6 +42,19 @@ class PrivateHooks:
         methods = (each for named in function.owner.methods.values() for each in named if each is not function and each.has_receiver)
         return [each for each in methods if self.is_higher_order(each) and self._waits_inside(lane, function, each)]
 
+    def may_be_awaited(self, function: Function, lane: Lane) -> bool:
+        """Whether a hook of the file may let somebody wait for a stream: they run where calls of modules do, which no path shows."""
+        hooks = [each for each in function.unit.functions if self.is_higher_order(each)]
+        return any(self._awaits(each, lane) for hook in hooks for each in self._reached(hook) or (hook,))
+
+    def _awaits(self, function: Function, lane: Lane) -> bool:
+        """Whether a function waits for a stream, for an event or for the device."""
+        if any(function in self._waiting.get(site, ()) for site in lane.made):
+            return True
+        calls = (one for opcode in CALLING for one in function.by_opcode[opcode])
+        actions = (action for one in calls for action in self.transfer.of(function, one))
+        return any(isinstance(each, Synchronized) or (isinstance(each, Waited) and each.is_event) for each in actions)
+
     def counted(self, function: Function) -> frozenset[int]:
         """The registers of the parameters for which a hook is given a number with it, one more in each round of a loop: in a partial
         object, or as a default."""

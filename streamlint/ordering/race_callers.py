@@ -14,12 +14,13 @@ from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, MADE, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.not_inherited import starts_under_stream
-from streamlint.ordering.open_methods import open_methods
+from streamlint.ordering.open_methods import backward_passes, open_methods
 from streamlint.ordering.places import Place, is_around
 from streamlint.ordering.private_hooks import PrivateHooks
 from streamlint.ordering.race_orders import RaceOrders
 from streamlint.ordering.settled import Settled
 from streamlint.ordering.states import State
+from streamlint.ordering.weights import GRADIENTS
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 
@@ -33,7 +34,7 @@ class RaceCallers(RaceOrders):
         self.apart = Apart(transfer, self.places, self.lanes, self.memory)
         self.hooks = PrivateHooks(transfer, self.apart.map)
         self.is_wide = False  # whether it counts, too, what no known caller connects
-        self._meetings = Meetings(self.callers, self._repeats)
+        self._meetings = Meetings(self._running, self._repeats)
         self._meeting: Meeting | None = None
         self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
         """By the calls that lead from a function to a caller: the functions up to that."""
@@ -41,6 +42,10 @@ class RaceCallers(RaceOrders):
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function; a hook of gradients runs behind where it is registered, in each backward pass."""
         return super().callers(function) or list(self.transfer.registered(function))
+
+    def _running(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function, or what it has registered."""
+        return self.callers(function) or backward_passes(self.transfer, function)
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -51,6 +56,8 @@ class RaceCallers(RaceOrders):
         if self.dispatch.is_of_anyone(caller, call):
             return False
         if self._lane.kind == CURRENT and starts_under_stream(self.currents, caller, call):
+            return False
+        if caller.invokes(call, "hooks-forward") and self.hooks.may_be_awaited(state.frame.function, self._mine(state)):
             return False
         if self._meeting is None or self._meeting.is_behind(caller, call):
             return True
@@ -63,6 +70,7 @@ class RaceCallers(RaceOrders):
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""
         yield from self._repeated_invocation(state)
+        yield from self._behind_backward(state)
         mine = self._mine(state)
         for up in super()._up(state, register):
             functions = self._functions_left(state, up)
@@ -130,6 +138,17 @@ class RaceCallers(RaceOrders):
         for method in dict.fromkeys(again):
             path = (*state.path, marker if method is function else next(method.code.instructions()))
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
+
+    def _behind_backward(self, state: State) -> Iterator[State]:
+        """What a hook of gradients does that a constructor has registered is under way behind the backward passes of its object."""
+        function = state.frame.function
+        mine = frozenset(held for held in state.tracked if _lasts(held.place, function) or held.kind == STREAM)
+        is_left = any(held.kind == BUFFER and GRADIENTS in held.place.path for held in mine)
+        for method, one in backward_passes(self.transfer, function) if is_left else ():
+            block, index = method.homes[one]
+            if one not in state.path:
+                path = (*state.path, one)
+                yield State(Frame(method, None, None, 0), block, index + 1, 0, mine, state.guesses, frozenset(), frozenset(), path)
 
     def _is_open(self, function: Function) -> bool:
         """Whether unknown callers run a method, and cannot wait for the stream of the work."""

@@ -156,10 +156,13 @@ class RaceJudge(RaceCallers):
         return any(map(_is_collective, self.transfer.modelled(function, one)))
 
     def raised(self, state: State, call: Instruction) -> State:
-        """A gradient that a caller has given is one of the module whose parameter it is; members of an object may hold one value."""
+        """A gradient that a caller has given is one of the module whose parameter it is; members of an object may hold one value, and its
+        constructor was given something by who made it."""
         function = state.frame.function
         tracked = self.training.named(function, state.tracked) | set(self.same_members.aliases(function, state.tracked))
         tracked |= set(rotation.as_elements(self.places, function, state.tracked))
+        by_arguments = self.modules.parameters.by_arguments
+        tracked |= {held._replace(place=place) for held in state.tracked for place in by_arguments(function, held.place)}
         return state._replace(tracked=state.tracked | tracked) if tracked else state
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
@@ -265,11 +268,13 @@ class RaceJudge(RaceCallers):
 
     def _use(self, state: State, one: Instruction, work: Worked, runs: bool) -> Use:
         """What work does with the memory that is tracked."""
+        function = state.frame.function
         is_of_tensors = work.assumed or work.library in self.transfer.facts.models.marked("tensors")
         depth = 1 if is_of_tensors else 2 if work.library == "cuda_python" else 0
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
-        return Use(writes, reads, runs, self.modules.is_moved(state.frame.function, work.moves, state.tracked))
+        is_moved = self.modules.is_moved(function, work.moves, state.tracked) or self.training.writes(function, work, state.tracked)
+        return Use(writes, reads, runs, is_moved)
 
     def _waits_as_null(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether work is on the null stream, which waits for blocking streams, and they for it."""

@@ -149,7 +149,7 @@ class Races(RaceJudge):
         for registers, members, self._writes in ((written, (*moved, *left, *updated), True), (read, run, False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
             tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
-            tracked |= set(self.modules.written(function, registers)) if self._writes else set()
+            tracked |= set(self.modules.listed(function, registers if self._writes else work.reads))
             tracked |= set(self._of_graphs(function, one, tracked))
             tracked |= set(self.same_members.aliases(function, tracked))
             if not tracked or not (self._writes or self.reads_too):

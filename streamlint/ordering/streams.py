@@ -198,11 +198,19 @@ class Currents:
         for call in [*self.transfer.modelled(function, made)][::-1] if made is not None and made[0] == op.CALL else ():
             if (register := _chosen_by(call, "scope")) is not None:
                 return call.stream_in(register)
-        if made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
-            return Stream(UNKNOWN, one[3])
+        ways = list(self.yielded(function, made)) if made is not None and made[0] in (op.CALL, op.INVOKE) else []
+        if made is not None and ways:
+            given = self._handed(function, made, *ways[0]) if len(ways) == 1 else None
+            return given or Stream(UNKNOWN, one[3])
         if any(self.entered_by(function, one)):
             return Stream(UNKNOWN, one[3])
         return self._given_scope(function, made) if made is not None else None
+
+    def _handed(self, function: Function, made: Instruction, callee: Function, stream: Stream) -> Stream | None:
+        """The stream that a call gives to a function which makes this parameter current."""
+        index = _parameter(callee, stream.register)
+        given = operand_of(function, made, callee, index) if index is not None else None
+        return Stream(NAMED, given, stream.library) if given is not None and given >= 0 else None
 
     def _guards(self, function: Function) -> Iterator[tuple[int, Stream]]:
         """C++: the registers of guards, each until it is destroyed, and the streams that they make current."""
@@ -219,10 +227,10 @@ class Currents:
             ends = callee.by_opcode[op.RETURN] if edge.is_direct else []
             scope = callee.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
             for call in self.transfer.modelled(callee, scope) if scope is not None and scope[0] in (op.CALL, op.INVOKE) else ():
-                index = _parameter(callee, _chosen_by(call, "scope"))
-                given = operand_of(function, made, callee, index) if index is not None else None
-                if given is not None and given >= 0:
-                    return Stream(NAMED, given, call.row.library)
+                register = _chosen_by(call, "scope")
+                given = self._handed(function, made, callee, call.stream_in(register)) if register is not None else None
+                if given is not None:
+                    return given
         return None
 
     @cached_property

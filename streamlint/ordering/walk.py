@@ -135,7 +135,7 @@ class Walk(Branches):
             return None, others
         if one[0] == op.INVOKE and function.text(one[4]) in function.known("queue-put"):
             others += self._taken(behind, one)
-        return behind, others
+        return behind, [*others, *self.woken(behind, one)]
 
     def _judged(self, state: State, one: Instruction, origin: _Origin) -> State | None:
         """The state once all is judged that an instruction does; None where that orders the operation."""

@@ -22,8 +22,8 @@ from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, OWN, Place, in_lambdas, register_place
 from streamlint.ordering.states import State
-from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
+from streamlint.ordering.woken import Woken
 from streamlint.transfer.actions import Stream
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
@@ -31,7 +31,7 @@ from streamlint.waits.closures import is_captured, may_be_made_for
 _DEEPEST = 20
 
 
-class Calls(Hooks):
+class Calls(Woken):
     """Follows paths through calls."""
 
     def __init__(self, transfer: Transfer) -> None:
@@ -209,6 +209,7 @@ class Calls(Hooks):
         decided |= self.conditions.kept_flags.behind(frame, state.decided, frame.caller, call)
         back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
         yield back._replace(classes=self.dispatch.behind(state.classes, frame))
+        yield from self.woken(back, call)
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""

@@ -71,7 +71,7 @@ class Hooks(WalkNames):
             return False
         if any(edge.is_followed and not self.is_idle(function, one, edge.callee) for edge in self.transfer.edges(function, one)):
             return False
-        if self.meanwhile.lets_go(function, one):
+        if self.meanwhile.lets_go(function, one) or self.meanwhile.wakes(function, one):
             return False
         return all(self.is_passive(function, action) for action in self.actions(function, one))
 

@@ -48,7 +48,7 @@ class ModuleMemory:
         owners = self._owners(function, registers) if wholes else []
         return any(rest_behind(whole, owner) is not None or rest_behind(owner, whole) is not None for whole in wholes for owner in owners)
 
-    def written(self, function: Function, registers: Iterable[int]) -> Iterator[Tracked]:
+    def listed(self, function: Function, registers: Iterable[int]) -> Iterator[Tracked]:
         """The weights of the modules of which registers hold parameters: ``for p in module.parameters(): p.data.mul_(2)``. One parameter
         that is asked for by its name is not the others."""
         those = [register for register in registers if not self._is_named(function, register)]

@@ -20,7 +20,7 @@ from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
 from streamlint.support.shared import Shared
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, kept_by
 from streamlint.waits.tested import is_of_host
 
 _NAMING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW})
@@ -73,7 +73,9 @@ class Calls:
         found = self._registered.get(function)
         if found is None:
             places = self.facts.call_places(function) if not function.is_cpp else ()
-            found = self._registered[function] = tuple(place for place in places if place[0].invokes(place[1], "hooks-leaf"))
+            given = [place for caller, call in places for place in ((caller, call), *_given_on(caller, call))]
+            found = tuple(place for place in dict.fromkeys(given) if place[0].invokes(place[1], "hooks-leaf", "hooks-forward"))
+            self._registered[function] = found
         return found
 
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
@@ -250,3 +252,9 @@ def _methods(models: Models, of_language: bool) -> dict[str, list[Row]]:
         if (method in LANGUAGE_MEMBERS) == of_language and models.type_named(owner) is not None:
             found.setdefault(method, []).append(row)
     return found
+
+
+def _given_on(function: Function, made: Instruction) -> Iterator[tuple[Function, Instruction]]:
+    """The calls that are given a partial object by the function that makes it."""
+    if made[0] in (op.CALL, op.INVOKE) and kept_by(function, made) is not None:
+        yield from ((function, use) for use in function.uses[made[2]] if use[0] in (op.CALL, op.INVOKE))

@@ -27,7 +27,16 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
         return declared_type(contexts, known._replace(register=one[5]))
     if one[0] == op.PARAM:
         return function.code.parameters[one[3]].type
-    if one[0] in (op.ITEM, op.INVOKE):
+    if one[0] == op.DEREF:
+        return declared_type(contexts, known._replace(register=one[3]))
+    if one[0] == op.LOAD:
+        stored = (function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3])
+        return next((constants[each[3]] for each in stored if each is not None and each[0] == op.DECLARE), None)
+    if one[0] == op.ATTR:
+        base = declared_type(contexts, known._replace(register=one[3]))
+        _, meant = contexts.facts.named_type(function, base) if base is not None else (None, None)
+        return _field_type(meant, function.text(one[4])) if isinstance(meant, ClassInfo) else None
+    if one[0] in (op.ITEM, op.ADDRESS_ITEM, op.INVOKE):
         if one[0] == op.INVOKE and function.text(one[4]) not in function.known("element-of"):
             return None
         kind = declared_type(contexts, known._replace(register=one[3]))
@@ -51,23 +60,13 @@ def bound_type(contexts: Contexts, known: Known, kind: TypeTuple, depth: int = 0
     if owner is None or kind[0] not in owner.ir.template or site is None or site.instruction[0] != op.INVOKE or depth > _DEEPEST:
         return kind
     receiver = known._replace(function=site.function, register=site.instruction[3])
-    declared = _declared_object(contexts, receiver)
+    declared = declared_type(contexts, receiver)
     while declared is not None and str(declared[0]) in known.function.unit.models.marked("owner") and declared[1]:
         declared = declared[1][0]
     index = owner.ir.template.index(str(kind[0]))
     if declared is None or index >= len(declared[1]):
         return kind
     return bound_type(contexts, receiver, declared[1][index], depth + 1)
-
-
-def _declared_object(contexts: Contexts, known: Known) -> TypeTuple | None:
-    """The declared type of a variable or member, also of another object's."""
-    one, function = contexts.definition(known), known.function
-    if one is None or one[0] != op.ATTR:
-        return declared_type(contexts, known)
-    base = _declared_object(contexts, known._replace(register=one[3]))
-    _, meant = contexts.facts.named_type(function, base) if base is not None else (None, None)
-    return _field_type(meant, function.text(one[4])) if isinstance(meant, ClassInfo) else None
 
 
 def is_plain_container(facts: Facts, function: Function, kind: TypeTuple | None) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncopied
 from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -13,7 +14,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
 from streamlint.transfer.processes import Processes
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import argument_registers, kept_by, operand_of
 
 _STARTS = frozenset({"thread", "start"})
 THREAD, PROCESS = "thread", "process"
@@ -149,12 +150,21 @@ class Spawns:
         if style in ("call", "each"):
             given = argument_registers(made.function, made.instruction) if made.instruction[0] in (op.CALL, op.INVOKE) else []
             place = next((index for index, (_, register) in enumerate(given) if register == function), -1)
-            yield from given[place + 1 :] if place >= 0 else ()
+            kept = _kept(made.function, function)
+            behind = [*(each for each in kept if each[0] is None), *(given[place + 1 :] if place >= 0 else ())]
+            yield from (*behind, *(each for each in kept if each[0] is not None))
             return
         if style == "rank":
             yield None, op.NONE
         for register in made.all("arguments"):
             yield from _displayed(made.function, made.function.definitions[register])
+
+
+def _kept(function: Function, register: int) -> list[tuple[object, int]]:
+    """The arguments that a partial object keeps which a register holds."""
+    made = uncopied(function, register) if register >= 0 else None
+    kept = kept_by(function, made) if made is not None else None
+    return kept.given if kept is not None else []
 
 
 def _displayed(function: Function, built: Instruction | None) -> Iterator[tuple[object, int]]:
