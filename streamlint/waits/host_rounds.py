@@ -15,6 +15,7 @@ from streamlint.facts.aliases import path_of
 from streamlint.facts.applications import Applications
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import (
     BoundMethod,
     ClassObject,
@@ -39,6 +40,7 @@ from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.entered import Context, Held
 from streamlint.waits.host_rounds_cpp import CppHostRounds
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.origins import is_reason
 from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
 
@@ -77,7 +79,10 @@ class HostRounds:
         return self._known[key]
 
     def _stays_off_cuda(self, regions: list[Region]) -> bool:
-        return self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions)
+        if self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions):
+            return True
+        losses = {each: found for each in regions if (found := self._losses(each))}
+        return bool(losses) and all(self._are_of_host(each.function, found) for each, found in losses.items())
 
     def _is_stepped_on_host(self, first: Region) -> bool:
         """Whether a step of an optimizer belongs to a program that makes it itself, and nowhere chooses a device."""
@@ -227,6 +232,20 @@ class HostRounds:
                 if given and all(self._is_of_host(function, register) for _, register in given):
                     return True
         return False
+
+    def _losses(self, region: Region) -> list[int]:
+        """What a region goes backward from."""
+        function, home = region.function, self.hot.body(region.function).home
+        passes = (one.instruction for one in self.hot.rounds.of(function) if one.row.does == "backward")
+        return [one[3] for one in passes if one[0] == op.INVOKE and home[one] in region.blocks]
+
+    def _are_of_host(self, function: Function, registers: list[int]) -> bool:
+        """Whether a function computes values of tensors alone that are made on the host, without any module."""
+        computed = (one[2] for one in behind(function, registers, op.reads) if op.DEFINES[one[0]])
+        values = [value for register in computed for value in list(self.facts.values(function, register).values)]
+        spaces = {value.space for value in values if isinstance(value, Memory) and not is_reason(value.evidence)}
+        is_open = any(isinstance(value, Unknown) or _is_plain(value) or self._is_module(value) for value in values)
+        return spaces == {"host"} and not is_open
 
     def _is_of_host(self, function: Function, register: int) -> bool:
         values = list(self.facts.values(function, register).values)
