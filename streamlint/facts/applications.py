@@ -5,6 +5,7 @@ No unknown caller uses a file where entry points of the program lead to its fold
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -15,6 +16,7 @@ from streamlint.facts.unused import Unused
 from streamlint.ir import opcodes as op
 
 _MAIN, _NOTEBOOK = "__main__", ".ipynb"
+_PARTS = re.compile(r"[./\\]")
 
 
 class Applications:
@@ -42,19 +44,27 @@ class Scripts:
         self.unused = unused
         self._known: dict[Unit, frozenset[Unit] | None] = {}
         self._around: dict[Unit, frozenset[Unit] | None] = {}
+        self._alone: dict[Unit, bool] = {}
 
     def may_run(self, unit: Unit, other: Unit) -> bool:
         """Whether one program may run functions of both files."""
         if unit is other or unit.is_cpp or other.is_cpp:
             return True
+        if self._is_alone(unit) and self._is_alone(other):
+            return False
         return all(run is None or each in run for run, each in ((self.run_by(unit), other), (self.run_by(other), unit)))
 
     def run_by(self, unit: Unit) -> frozenset[Unit] | None:
         """The files that one runs which is run by itself: all that it imports, over any number of files. None where that is not known."""
         if unit not in self._known:
-            is_alone = not unit.is_cpp and (_is_notebook(unit) or (_asks(unit) and not self._may_be_imported(unit)))
-            self._known[unit] = _run([unit]) if is_alone else None
+            self._known[unit] = _run([unit]) if self._is_alone(unit) else None
         return self._known[unit]
+
+    def _is_alone(self, unit: Unit) -> bool:
+        """Whether a file is run by itself alone."""
+        if unit not in self._alone:
+            self._alone[unit] = not unit.is_cpp and (_is_notebook(unit) or (_asks(unit) and not self._may_be_imported(unit)))
+        return self._alone[unit]
 
     def run_with(self, unit: Unit) -> frozenset[Unit] | None:
         """The files that are run with one, by whichever that imports it: all that these import. None where that is not known."""
@@ -75,8 +85,11 @@ class Scripts:
         """Whether another file imports a file, or may do so by a name that it computes."""
         if any(True for _ in self.unused.importers(unit)):
             return True
-        by_name = unit.models.known("imports-by-name")
-        return any(unit.program.mentioning(word) for word in by_name) and self.unused.is_in_text(unit)
+        if not any(unit.program.mentioning(word) for word in unit.models.known("imports-by-name")):
+            return False
+        stem = PurePosixPath(unit.path).stem
+        others = (other for other in unit.program.mentioning(stem) if other is not unit and not other.is_cpp)
+        return any(_PARTS.split(text.removesuffix(".py"))[-1] == stem for other in others for text in other.texts)
 
 
 def _is_notebook(unit: Unit) -> bool:

@@ -62,12 +62,6 @@ class Unused:
                 if any(stem in each and self.program.imported(each, other) is unit for pair in given for each in pair):
                     yield other
 
-    def is_in_text(self, unit: Unit) -> bool:
-        """Whether a text of another file names a file."""
-        stem = unit.path.rpartition("/")[2].removesuffix(".py")
-        others = (other for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp)
-        return any(True for other in others for _ in _texts(other, stem))
-
     # --- who has a right to call
 
     def _is_own(self, function: Function) -> bool:
@@ -102,7 +96,9 @@ class Unused:
         ):
             return False
         called = {body.dotted(one[3]) for one in body.by_opcode[op.CALL]}
-        return not called.isdisjoint(unit.defined) and not self.is_in_text(unit) and not any(True for _ in self.importers(unit))
+        stem = unit.path.rpartition("/")[2].removesuffix(".py")
+        named = (True for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp for _ in _texts(other, stem))
+        return not called.isdisjoint(unit.defined) and not any(named) and not any(True for _ in self.importers(unit))
 
     # --- what may mean it
 
