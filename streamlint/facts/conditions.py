@@ -333,6 +333,9 @@ class Conditions(FirstTimes):
                 others = set(classes_of(self.facts, store.function, store.receiver))
                 if not (classes and others) or not classes.isdisjoint(others):
                     yield store
+            for definition in unit.classes if not unit.is_cpp else ():
+                if name in definition.own_stores and not (classes and classes.isdisjoint(self.facts.hierarchy.order(definition))):
+                    yield from definition.own_stores[name]
 
     def _is_evaluation(self, one: Instruction) -> bool:
         """``module.training``: true where a loop trains."""

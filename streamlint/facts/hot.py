@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from streamlint.facts.applications import Scripts
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
@@ -31,6 +32,7 @@ from streamlint.facts.runs import Runs
 from streamlint.facts.settings import set_before
 from streamlint.facts.trained import trained
 from streamlint.facts.trips import FEW_IN_ALL
+from streamlint.facts.unused import Unused
 from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -112,6 +114,7 @@ class HotRegions:
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
         self.runs = Runs(self)
+        self.scripts = Scripts(self.facts.shared.one_of(Unused, self.facts.program, self.facts.hierarchy))
         self.long_rounds = LongRounds(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
@@ -180,8 +183,10 @@ class HotRegions:
         return found
 
     def _is_of_runs(self, function: Function, index: int, progress: Progress) -> bool:
-        """Whether a loop goes over whole runs: what its rounds do by themselves is no step of one training."""
-        return index != NOBODY and progress.does in (*TRAINING, DERIVES) and self.runs.is_of_runs(function, index)
+        """Whether a loop goes over whole runs, or a function is one: what they do by themselves is no step of one training."""
+        if progress.does not in (*TRAINING, DERIVES):
+            return False
+        return self.runs.is_of_runs(function, index) if index != NOBODY else self.runs.is_run(function)
 
     def _steps_that_run(self, function: Function, flags: Flags) -> Iterator[Progress]:
         """The steps of a function that run with some flags, and do more than apply what a loop before them has left over."""
@@ -298,9 +303,10 @@ class HotRegions:
         return [one.header for one in loops], frozenset(block for one in loops for block in one.body)
 
     def _makes_progress(self, function: Function, flags: Flags, rare: Rare) -> bool:
-        """Whether only this edge leads to a step of the round: the test of an accumulation is no rare branch."""
+        """Whether only this edge leads to a step of the round, as derivatives are none: the test of an accumulation is no rare branch."""
         body = self.body(function)
-        behind = (one.instruction for one in self.steps(function, flags) if body.graph.dominates(rare.after, body.home[one.instruction]))
+        steps = (one.instruction for one in self.steps(function, flags) if one.does != DERIVES)
+        behind = (one for one in steps if body.graph.dominates(rare.after, body.home[one]))
         return any(body.is_in_round(one, rare.block) for one in behind)
 
     def _enter(self, region: Region, around: tuple[Function, ...]) -> None:
@@ -324,6 +330,8 @@ class HotRegions:
         """Whether a call of a region enters a function for it: not the one that the region is ``around``, which was entered by itself, and
         not what only makes an iterator, or is kept from the first call."""
         function, call, callee = region.function, edge.instruction, edge.callee
+        if not self.scripts.may_run(callee.unit, region.chain()[0].function.unit):
+            return False
         if not self.named.is_meant(function, region.flags, edge) or callee.keeps_results:
             return False
         if around and call in self.wrapped.passes_on(function) and (callee not in around or self.wrapped.always_passes_on(function)):

@@ -17,6 +17,7 @@ from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import behind
+from streamlint.facts.missing import missing_in
 from streamlint.facts.rounds import Round, Rounds
 from streamlint.facts.trials import is_search, is_trial
 from streamlint.ir import Instruction
@@ -51,7 +52,7 @@ class Body:
     def lost(self) -> frozenset[int]:
         """The blocks that lead to an exception only, or that only an exception leads to."""
         everything = frozenset(range(len(self.function.code.blocks)))
-        return failing(self.function.code) | (everything - frozenset(self.graph.order))
+        return failing(self.function.code) | (everything - frozenset(self.graph.order)) | missing_in(self.calls, self.function)
 
     @cached_property
     def counted(self) -> list[int]:

@@ -55,6 +55,16 @@ class Resolver:
                 return self._paths[path]
         return None
 
+    def is_about(self, module: str) -> bool:
+        """Whether a file or a folder is called like a package: it may be meant where another folder is searched too."""
+        name = first_part(module.lstrip("."))
+        return name in self._parts and name not in _libraries()
+
+    @functools.cached_property
+    def _parts(self) -> frozenset[str]:
+        """The names of all files and folders."""
+        return frozenset(part.partition(".")[0] for path in self._paths for part in PurePosixPath(path).parts)
+
     def submodule(self, package: str, name: str) -> str | None:
         """The path of a module inside of a package, by the path of the package's ``__init__.py``."""
         package = package.replace("\\", "/")

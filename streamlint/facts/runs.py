@@ -2,6 +2,7 @@
 
 Two signs. What a round steps by itself is stepped with optimizers that the round has made: none of them lives on in the next one. Or a
 round only goes backward by itself, and trains in a loop of its own or of what it calls: it looks at gradients of what it has trained.
+A round that takes derivatives may do so to train, as natural gradients do: there the loop inside has to step what the round has made.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Protocol
 
 from streamlint.facts.autograd import given_for
 from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.effects import DERIVES
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Instance, LibraryObject
@@ -51,8 +53,16 @@ class Runs:
         does, steps = self._levels(function, _DEEPEST).get(index, (frozenset(), ()))
         loop = self.bodies.body(function).graph.loops[index]
         if steps:
-            return all(self._is_made_in(function, loop, roots) for roots in steps)
+            return all(self._is_made_in(function, loop.body, roots) for roots in steps)
+        if DERIVES in does:
+            inner = [roots for _, stepped in self._inside(function, loop) for roots in stepped]
+            return bool(inner) and all(self._is_made_in(function, loop.body, roots) for roots in inner)
         return does == {"backward"} and self._has_run(function, loop)
+
+    def is_run(self, function: Function) -> bool:
+        """Whether each call of a function is a run of its own: outside of loops it steps what it has made itself."""
+        _, steps = self._levels(function, _DEEPEST).get(NOBODY, (frozenset(), ()))
+        return bool(steps) and all(self._is_made_in(function, function.control.order, roots) for roots in steps)
 
     # --- what is done by itself
 
@@ -93,27 +103,32 @@ class Runs:
 
     # --- optimizers of the round
 
-    def _is_made_in(self, function: Function, loop: Loop, roots: Roots) -> bool:
-        """Whether one of some registers gets an optimizer, or what holds one, that the round has made."""
+    def _is_made_in(self, function: Function, blocks: Collection[int], roots: Roots) -> bool:
+        """Whether one of some registers gets an optimizer, or what holds one, that these blocks have made."""
         home = self.bodies.body(function).home
         for register, root in roots:
             one = function.definitions[root]
-            if one is None or home.get(one) not in loop.body or one[0] not in (op.CALL, op.INVOKE):
+            if one is None or home.get(one) not in blocks or one[0] not in (op.CALL, op.INVOKE):
                 continue
             node = self.bodies.graph.facts.values(function, register)
             made = [site for value in node.values for site in list(node.trace(value))[-1:] if isinstance(value, _MADE)]
-            inside = self._called(function, loop.body) if made else ()
-            if any(home.get(site.instruction) in loop.body if site.function is function else site.function in inside for site in made):
+            inside = self._called(function, blocks) if made else ()
+            if any(home.get(site.instruction) in blocks if site.function is function else site.function in inside for site in made):
                 return True
         return False
 
     # --- what is trained inside
 
+    def _inside(self, function: Function, loop: Loop) -> Iterator[tuple[frozenset[str], tuple[Roots, ...]]]:
+        """What the loops in a loop do by themselves, and of what they take the optimizers that they step."""
+        loops = self.bodies.body(function).graph.loops
+        for index, level in self._levels(function, _DEEPEST).items():
+            if index != NOBODY and loops[index].body < loop.body:
+                yield level
+
     def _has_run(self, function: Function, loop: Loop) -> bool:
         """Whether the rounds of a loop train in a loop, of their own or of what they call."""
-        loops = self.bodies.body(function).graph.loops
-        own = self._levels(function, _DEEPEST)
-        if any(index != NOBODY and loops[index].body < loop.body and does >= _WHOLE for index, (does, _) in own.items()):
+        if any(does >= _WHOLE for does, _ in self._inside(function, loop)):
             return True
         return any(self._trains_inside(callee) for callee in self._called(function, loop.body))
 

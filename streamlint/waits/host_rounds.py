@@ -15,6 +15,7 @@ from streamlint.facts.aliases import path_of
 from streamlint.facts.applications import Applications
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import behind
 from streamlint.facts.objects import (
     BoundMethod,
     ClassObject,
@@ -39,6 +40,7 @@ from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.entered import Context, Held
 from streamlint.waits.host_rounds_cpp import CppHostRounds
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.origins import is_reason
 from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
 
@@ -55,7 +57,7 @@ class HostRounds:
         self.hot = hot
         self.facts = hot.facts
         self._applications = Applications(hot.facts.program)
-        self._placing = Placing(hot.facts)
+        self._placings: dict[frozenset[Unit] | None, Placing] = {}
         self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)
         self._cpp = CppHostRounds(hot)
@@ -77,51 +79,63 @@ class HostRounds:
         return self._known[key]
 
     def _stays_off_cuda(self, regions: list[Region]) -> bool:
-        return self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions)
+        if self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions):
+            return True
+        losses = {each: found for each in regions if (found := self._losses(each))}
+        return bool(losses) and all(self._are_of_host(each.function, found) for each, found in losses.items())
 
     def _is_stepped_on_host(self, first: Region) -> bool:
         """Whether a step of an optimizer belongs to a program that makes it itself, and nowhere chooses a device."""
         owner, row = first.function.owner, first.row
         if owner is None or not isinstance(row, StepRow) or row.loop != "optimizer":
             return False
-        return bool(self.facts.construction_places(owner)) and self._placing.is_nowhere()
+        return bool(self.facts.construction_places(owner)) and self._placing(first).is_nowhere()
+
+    def _placing(self, first: Region) -> Placing:
+        """Who answers where the files that are run with a loop's, or the whole program, put something."""
+        run = self.hot.scripts.run_with(first.function.unit)
+        if run not in self._placings:
+            self._placings[run] = Placing(self.facts, run)
+        return self._placings[run]
 
     def _trains_on_host(self, regions: list[Region]) -> bool:
         calls = [each for region in regions for each in self._called(region)]
-        called = self._modules(calls)
-        if not self._are_own(calls, called):
+        called, placing = self._modules(calls), self._placing(regions[0].chain()[0])
+        if not self._are_own(calls, called, placing):
             return False
         makers = self._made_for(calls, [region.function for region in regions if region.caller is None])
-        if self._is_device_chosen(regions, called, makers):
+        if self._is_device_chosen(regions, called, makers, placing):
             return False
         if called:
             parts = {each for value in called for each in self._with_held([value]) if each != value}
-            return any(map(self._is_trained, called)) and not any(self._is_moved(value, makers, value in parts) for value in called)
-        return self._placing.is_nowhere() and any(map(self._is_fed, regions))
+            return any(map(self._is_trained, called)) and not any(
+                self._is_moved(value, makers, value in parts, placing) for value in called
+            )
+        return placing.is_nowhere() and any(map(self._is_fed, regions))
 
     def _modules(self, calls: list[_Called]) -> dict[Object, None]:
         """The modules among what calls call; where there are none, what else is plain: a layer or criterion has nothing to be moved."""
         found = dict.fromkeys(value for _, _, values in calls for value in values if self._is_module(value))
         return found or dict.fromkeys(value for _, _, values in calls for value in values if all(map(_is_plain, values)))
 
-    def _are_own(self, calls: list[_Called], called: dict[Object, None]) -> bool:
+    def _are_own(self, calls: list[_Called], called: dict[Object, None], placing: Placing) -> bool:
         """Whether the program makes what calls call, as far as that is known."""
         for function, call, values in calls:
             modules = [value for value in values if value in called]
-            if not modules or all(map(self._is_known, values)) or self._is_own(function.unit, modules):
+            if not modules or all(map(self._is_known, values)) or self._is_own(function.unit, modules, placing):
                 continue
             if not self._applications.is_closed(function.unit) or self._makers(function, call) is None:
                 return False
-        return self._placing.is_nowhere() or not any(self._may_be_given(*each) for each in calls)
+        return placing.is_nowhere() or not any(self._may_be_given(*each) for each in calls)
 
-    def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], makers: Context) -> bool:
+    def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], makers: Context, placing: Placing) -> bool:
         """Whether a device is chosen in the files of loops, or by methods of the modules that they call."""
         classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
         others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
         methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
-        chooses = any(self._placing.chooses(unit, makers) for unit in others)
-        chooses = chooses or any(self._placing.takes_from_placing(site.function.unit) for _, site in makers)
-        return chooses or any(self._placing.chooses_in(each, makers) for each in methods)
+        chooses = any(placing.chooses(unit, makers) for unit in others)
+        chooses = chooses or any(placing.takes_from_placing(site.function.unit) for _, site in makers)
+        return chooses or any(placing.chooses_in(each, makers) for each in methods)
 
     def _may_be_given(self, function: Function, call: Instruction, values: list[Object]) -> bool:
         """Whether a module calls what unknown callers may have passed to it, and no code in view tells where that was made."""
@@ -219,6 +233,20 @@ class HostRounds:
                     return True
         return False
 
+    def _losses(self, region: Region) -> list[int]:
+        """What a region goes backward from."""
+        function, home = region.function, self.hot.body(region.function).home
+        passes = (one.instruction for one in self.hot.rounds.of(function) if one.row.does == "backward")
+        return [one[3] for one in passes if one[0] == op.INVOKE and home[one] in region.blocks]
+
+    def _are_of_host(self, function: Function, registers: list[int]) -> bool:
+        """Whether a function computes values of tensors alone that are made on the host, without any module."""
+        computed = (one[2] for one in behind(function, registers, op.reads) if op.DEFINES[one[0]])
+        values = [value for register in computed for value in list(self.facts.values(function, register).values)]
+        spaces = {value.space for value in values if isinstance(value, Memory) and not is_reason(value.evidence)}
+        is_open = any(isinstance(value, Unknown) or _is_plain(value) or self._is_module(value) for value in values)
+        return spaces == {"host"} and not is_open
+
     def _is_of_host(self, function: Function, register: int) -> bool:
         values = list(self.facts.values(function, register).values)
         return bool(values) and all(isinstance(value, Memory) and value.space == "host" for value in values)
@@ -235,9 +263,9 @@ class HostRounds:
         """Whether a value comes from the program: of what unknown code gives it, callers of the program have passed nothing in."""
         return not isinstance(value, Unknown) or value.reason == "external"
 
-    def _is_own(self, unit: Unit, modules: list[Object]) -> bool:
+    def _is_own(self, unit: Unit, modules: list[Object], placing: Placing) -> bool:
         """Whether a file makes one of the modules that it trains, or the program makes them and nowhere chooses a device."""
-        return any(self._is_made_in(unit, one) for one in modules) or self._placing.is_nowhere()
+        return any(self._is_made_in(unit, one) for one in modules) or placing.is_nowhere()
 
     def _is_made_in(self, unit: Unit, value: Object) -> bool:
         """Whether a file makes a module."""
@@ -258,14 +286,14 @@ class HostRounds:
         """Whether the parameters of a module are asked for: it has some, as losses have none."""
         return _is_among(self.facts.hierarchy.order, value, self._trained)
 
-    def _is_moved(self, value: Object, makers: Context, is_part: bool) -> bool:
+    def _is_moved(self, value: Object, makers: Context, is_part: bool, placing: Placing) -> bool:
         """Whether a module may be moved, or a part of another one by itself; objects that other calls than those of the loop make are
         others."""
         constructors = self._constructors(value.definition) if isinstance(value, Instance) else []
         own = {site for method, site in makers if method in constructors}
         for function, one, modules, held in self._moves:
             moved = modules if is_part else held
-            if not _is_among(self.facts.hierarchy.order, value, moved) or not self._placing.moves(function, one, makers):
+            if not _is_among(self.facts.hierarchy.order, value, moved) or not placing.moves(function, one, makers):
                 continue
             is_itself = own and _is_among(self.facts.hierarchy.order, value, modules)
             if not (is_itself and self._is_of_others(function, one, own)):

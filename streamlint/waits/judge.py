@@ -194,7 +194,10 @@ class HotWaits:
     @cached_property
     def _idle(self) -> Idle:
         found = self._waits.items()
-        return Idle(self.hot, {function: [*self._on_device(each), *needed_waits(self.finder, function)] for function, each in found})
+        return Idle(
+            self.hot,
+            {function: [*self._on_device(each), *needed_waits(self.finder, function, self.hot.rounds)] for function, each in found},
+        )
 
     def _on_device(self, waits: list[Wait]) -> list[Wait]:
         """The waits that may be for a value of a device, in whichever region."""

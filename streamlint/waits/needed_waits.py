@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.rounds import Rounds
 from streamlint.ir import opcodes as op
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.wait import FETCH, STEP, Wait
@@ -13,9 +14,12 @@ from streamlint.waits.wait import FETCH, STEP, Wait
 _ASKING = frozenset({"all", "any"})
 
 
-def needed_waits(finder: WaitFinder, function: Function) -> Iterator[Wait]:
+def needed_waits(finder: WaitFinder, function: Function, rounds: Rounds) -> Iterator[Wait]:
     """The needed waits of a function."""
     reading = finder.facts.models.marked("reads-itself")
+    for step in rounds.of(function) if not function.is_cpp else ():
+        if not reading.isdisjoint(step.row.names):
+            yield Wait(function, step.instruction, STEP, step.name, op.NONE)
     for call in finder.graph.calls(function).libraries if not function.is_cpp else ():
         if call.name in reading:
             yield Wait(function, call.instruction, STEP, call.name, op.NONE)

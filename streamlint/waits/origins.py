@@ -114,7 +114,7 @@ class ModelFacts(Facts):
 
     def _entries(self, value: Object, name: str, node: Node) -> None:
         """``outputs.items()`` of a mapping that a model gives."""
-        if isinstance(value, Memory) and _is_reason(value.evidence):
+        if isinstance(value, Memory) and is_reason(value.evidence):
             held = self.holding(self._unsure(value))
             self.solver.add(node, self.objects_of_node(self._entry_of(held) if name == "items" else held))
 
@@ -127,7 +127,7 @@ class ModelFacts(Facts):
         super().library_member(value, name, target)
         if (
             not isinstance(value, Memory)
-            or not _is_reason(value.evidence)
+            or not is_reason(value.evidence)
             or name in self.models.known("no-tensor")
             or name in ("items", "values")
         ):
@@ -231,7 +231,8 @@ def is_of_language(name: str) -> bool:
     return "." not in name or name.startswith("builtins.")
 
 
-def _is_reason(evidence: str) -> bool:
+def is_reason(evidence: str) -> bool:
+    """Whether evidence is a reason for which training takes a value for memory of the device, and nothing that the program names."""
     return evidence not in ("literal", "asked", "none")
 
 

@@ -26,10 +26,12 @@ _COMPUTING = (op.BINARY, op.UNARY, op.COMPARE, op.ITEM)
 
 
 class Placing:
-    """Answers for the files of a program."""
+    """Answers for the files of a program. ``run``: those that are run together, where not all of them are; what others call does not
+    count, nor what nobody calls."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, run: frozenset[Unit] | None = None) -> None:
         self.facts = facts
+        self.run = run
         self._moving = facts.models.known("places")
         self._words = sorted(facts.models.known("device-word"))
         self._constants = constants_of(facts)
@@ -43,7 +45,7 @@ class Placing:
                 name for name in sorted(self.facts.program.identifiers) if name in self._moving or any(word in name for word in self._words)
             ]
             words.sort(key=lambda word: word in (_DEVICE, _TO))  # these two are also in prose
-            units = dict.fromkeys(unit for name in words for unit in self.facts.program.mentioning(name))
+            units = dict.fromkeys(unit for name in words for unit in self.facts.program.mentioning(name) if self._is_run(unit))
             self._is_nowhere = not any(map(self.chooses, units))
         return self._is_nowhere
 
@@ -52,6 +54,7 @@ class Placing:
         if makers:
             return self._chooses(unit, makers)
         if unit not in self._known:
+            self._known[unit] = True  # of files that import one another
             self._known[unit] = self._chooses(unit, ())
         return self._known[unit]
 
@@ -75,7 +78,7 @@ class Placing:
 
     def _asked_for(self, function: Function) -> Iterator[object]:
         """The names, keywords and texts in a function's instructions, but for those of the file's own variables, functions and classes,
-        and for what only asks whether there is a GPU, or is overwritten before it is read."""
+        what it imports from files that choose no device, and what only asks whether there is a GPU, or is overwritten before it is read."""
         constants, own = function.unit.ir.constants, function.unit.stored
         for one in function.code.instructions():
             if one[0] in _OF_LOCALS or self._is_idle(function, one):
@@ -86,8 +89,11 @@ class Placing:
                     yield name
 
     def _is_idle(self, function: Function, one: Instruction) -> bool:
-        """Whether a name only asks whether there is a GPU, or a text only names a device that is overwritten before it is read, stands in
-        an arm that no call takes, or as a default that no call leaves."""
+        """Whether a name only asks whether there is a GPU, or is imported from a file that chooses no device, or a text only names one that
+        is overwritten before it is read, stands in an arm that no call takes, or as a default that no call leaves."""
+        if one[0] == op.IMPORT:
+            target = function.unit.program.imported(function.text(one[3]), function.unit)
+            return target is not None and not self.chooses(target)
         if one[0] == op.ATTR:
             asking = (use for use in function.uses[one[2]] if use[0] != op.INVOKE or not self._asks(function, use))
             return bool(function.uses[one[2]]) and next(asking, None) is None
@@ -122,7 +128,9 @@ class Placing:
         return name.isidentifier() and any(_has_word(name, word) for word in self._words)
 
     def moves(self, function: Function, one: Instruction, makers: Context = ()) -> bool:
-        """Whether the use of a method that moves something may put it elsewhere than on the host."""
+        """Whether the use of a method that moves something may put it elsewhere than on the host, where it is run."""
+        if not self._is_run(function.unit):
+            return False
         given = argument_registers(function, one) if one[0] == op.INVOKE and function.text(one[4]) == _TO else []
         return not given or not all(self._is_host(function, each, makers) for kind, each in given if kind in (None, _DEVICE))
 
@@ -163,10 +171,22 @@ class Placing:
                 behind = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
             else:
                 behind = [each for each in self._constants.given.before(held) or [held] if each != held]
+            if self.run is not None and self._is_left_out(held):
+                continue
             if not behind or None in behind or len(seen) > _MOST:
                 return False
-            waiting += [each for each in behind if each is not None]
+            waiting += [each for each in behind if each is not None and self._is_run(each.function.unit)]
         return True
+
+    def _is_run(self, unit: Unit) -> bool:
+        return self.run is None or unit in self.run
+
+    def _is_left_out(self, held: Held) -> bool:
+        """Whether a register holds a parameter of a function that nothing calls of what is run."""
+        one, function = held.instruction, held.function
+        if one is None or one[0] != op.PARAM or self._constants.given.entries(held):
+            return False
+        return not any(self._is_run(caller.unit) for caller, _ in self.facts.call_places(function))
 
     def _is_one_beside(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None

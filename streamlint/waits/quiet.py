@@ -62,6 +62,8 @@ class Quiet:
             return False
         if opcode in _ARITHMETIC:
             return not self._is_of_host(function, one)
+        if opcode in (op.ENTER, op.EXIT):
+            return not self._is_of_quiet_scope(function, one)
         if opcode == op.NEXT:
             return not (function.is_cpp or self._goes_over_held(function, one))
         if opcode == op.ITEM:
@@ -69,6 +71,12 @@ class Quiet:
         if opcode == op.SET_ITEM:
             return not (isinstance(function.constant(one[3]), str) or self._is_container(function, one[2]))
         return True
+
+    def _is_of_quiet_scope(self, function: Function, one: Instruction) -> bool:
+        """Whether a scope begins or ends that a library gives which only changes how it works: ``with torch.autocast("cuda")``."""
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        calls = self.library(function, made) if made is not None else []
+        return bool(calls) and all(call.row is not None and call.row.effect == "none" for call in calls)
 
     def brief(self, function: Function, one: Instruction) -> int | None:
         """How many brief operations an instruction queues: passes over the elements of tensors, and new tensors, for which the device takes
