@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
@@ -70,6 +71,7 @@ class Churning:
             made = (Site(held.function, held.instruction), *held.calls[1:], *origin)
             loops = list(self.rounds.loops(held.function, held.instruction))
             ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
+            ends = [end for end in ends if not self._is_refused(held, end)]
             if ends:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
@@ -80,6 +82,14 @@ class Churning:
                 yield from self._repeated(held, made, ())
             else:
                 waiting += self._outside(held, loops, is_kept)
+
+    def _is_refused(self, held: Held, end: End) -> bool:
+        """Whether all ways on from an end give back nothing, where the function else gives the object back: whoever asks for it ends it."""
+        function, graph = held.function, self.rounds.body(held.function).graph
+        behind = set(graph.reach([function.blocks[end.instruction]]))
+        given = [one for one in function.by_opcode[op.RETURN] if any(place.root == ("register", one[2]) for place in held.places)]
+        others = [one for one in function.by_opcode[op.RETURN] if function.blocks[one] in behind]
+        return bool(given and others) and all(_is_nothing(function, one[2]) for one in others)
 
     def _outside(self, held: Held, loops: list[Loop], is_kept: bool) -> list[tuple[Held, bool]]:
         """An object by the names that it has outside of its function, and whether it is kept there."""
@@ -239,3 +249,9 @@ class Churning:
 def entering(made: tuple[Site, ...]) -> Calling:
     """The context of the last of some instructions that calls lead to one after another."""
     return tuple((site.function, call) for call, site in pairwise(made))
+
+
+def _is_nothing(function: Function, register: int) -> bool:
+    """Whether a register holds a null pointer, or nothing."""
+    one = function.definitions[uncast(function, register)] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None

@@ -105,7 +105,7 @@ class DefaultStream(StreamFiles):
             return True
         if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
             return True
-        if work.waits and not beside and not self.streams.beside.behind(holder, place) and self._comes_at_rest(holder, place):
+        if not beside and not self.streams.beside.behind(holder, place) and self._is_brief_at_rest(holder, place, work):
             return True
         is_own = function is holder  # the registers of the work are those of its own function
         return not beside and ((is_own and self._sets_up(holder, place, work)) or self._is_before_streams_work(holder, work))
@@ -282,6 +282,14 @@ class DefaultStream(StreamFiles):
         """Whether the function itself takes a stream, and nobody has waited yet."""
         waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
         return self.streams.in_scope.is_given(holder) and not any(True for _ in waits) and not self._comes_at_rest(holder, place)
+
+    def _is_brief_at_rest(self, holder: Function, place: Instruction, work: Queued) -> bool:
+        """Whether the host waits for the work at once, or it fills memory, and all callers have waited; to fill, that it has just waited
+        itself, for whichever stream, is enough."""
+        if work.kind == "memset":
+            last = next(reversed(self.streams.beside.before(holder, place)), None)
+            return (last is not None and (last.work is None or last.work.waits)) or self._comes_at_rest(holder, place)
+        return work.waits and self._comes_at_rest(holder, place)
 
     def _comes_at_rest(self, holder: Function, place: Instruction) -> bool:
         """Whether all callers have waited, so that nothing is in flight where the function comes to an instruction."""

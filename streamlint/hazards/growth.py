@@ -1,4 +1,8 @@
-"""Guards of what is made once and kept: buffers that only grow, what is made where there is none yet, or for another size."""
+"""Guards of what is made once and kept: behind them a function changes what they ask for, so that they hold no more for the same request.
+
+What a condition asks is of two kinds: places that outlive the round, which what stands behind it sets, and a request, from which the new
+value is computed. Which comparisons ask for it, in which parts of a condition, and in which of the functions that answer it, is all one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, behind, unnegated
-from streamlint.hazards.kept_sizes import Answer, KeptSizes, root_place
+from streamlint.facts.instructions import behind, uncast, unnegated
+from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_place, is_within, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, cell_of
+from streamlint.ordering.places import ADDRESS, POINTEE, Place, cell_of
 from streamlint.waits.operands import operand_of
 
 Edge = tuple[int, int]
@@ -24,11 +28,23 @@ _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 
 
 class _Behind(NamedTuple):
-    """The blocks that an edge leads to, those that it alone leads to, and those of the loop around."""
+    """The blocks that an edge leads to, those that it alone leads to, those of the loop around, and whether it leads to another round."""
 
     reached: frozenset[int]
     only: frozenset[int]
     within: frozenset[int] | None
+    goes_on: bool
+
+
+class _View(NamedTuple):
+    """A function whose values decide a branch: its own function, or one that answers it, with the calls that lead there."""
+
+    function: Function
+    calls: tuple[tuple[Function, Instruction], ...] = ()
+
+    def entered(self, answer: Answer) -> _View:
+        """The function that a call enters."""
+        return _View(answer[1], (*self.calls, (self.function, answer[0])))
 
 
 class Growth:
@@ -49,24 +65,12 @@ class Growth:
             end = self.function.code.blocks[number][-1]
             if end[0] != op.BRANCH or end[3] == end[4]:
                 continue
-            register, turned = unnegated(self.function, end[2])
             for truth, after, other in zip((True, False), end[3:5], (end[4], end[3]), strict=True):
                 reached = self._behind((number,), after, within)
                 only = reached - self._behind((number, after), other, within)  # another part of the condition may lead there as well
-                if self._is_taken_once(register, truth != turned, _Behind(reached, only, within)):
+                goes_on = any((number, other) in loop.exits and after in loop.body for loop in self.graph.loops)
+                if self._is_taken_once(_View(self.function), end[2], truth, _Behind(reached, only, within, goes_on)):
                     yield number, after
-
-    def _is_taken_once(self, register: int, truth: bool, ways: _Behind, depth: int = _DEEPEST) -> bool:
-        """Whether what an edge leads to ends what it asks for: of a condition with parts, whichever of them it was."""
-        if self._settles(register, truth, ways.reached, ways.within) or self._is_settled_inside(register, truth, ways):
-            return True
-        one = self.function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.CAST and depth:
-            return self._is_taken_once(one[-1], truth, ways, depth - 1)
-        if one is None or one[0] != op.PHI or not depth:
-            return False
-        parts = [unnegated(self.function, part) for part in one[3:] if self.function.constant(part) is not (not truth)]
-        return bool(parts) and all(self._is_taken_once(part, truth != turned, ways, depth - 1) for part, turned in parts)
 
     def _behind(self, ends: tuple[int, ...], after: int, within: frozenset[int] | None) -> frozenset[int]:
         """The blocks of a loop that an edge leads to before its branch, or another end, is reached."""
@@ -74,31 +78,122 @@ class Growth:
         outside = () if within is None else (number for number in range(len(self.graph)) if number not in within)
         return frozenset(self.graph.reach([after], (*ends, header, *outside)))
 
-    def _settles(self, register: int, truth: bool, reached: frozenset[int], within: frozenset[int] | None) -> bool:
-        one = self.function.definitions[register] if register >= 0 else None
-        if one is None:
+    # --- the parts of a condition
+
+    def _is_taken_once(self, view: _View, register: int, truth: bool, ways: _Behind, depth: int = _DEEPEST) -> bool:
+        """Whether what an edge leads to ends what it asks for: of a condition with parts, whichever of them it was."""
+        register, turned = unnegated(view.function, register)
+        truth = truth != turned
+        one = view.function.definitions[register] if register >= 0 else None
+        if one is None or not depth:
             return False
-        if one[0] == op.COMPARE:
-            operator, left, right = self.function.text(one[3]), one[4], one[5]
-            if operator in _LARGER:
-                larger, smaller = (left, right) if _LARGER[operator] == truth else (right, left)
-                return self._is_raised(smaller, larger, reached)
-            if operator in ("==", "!=", "is", "is not") and (self._is_nothing(right) or self._is_end(left, right)):
-                return (operator in ("==", "is")) == truth and self._is_filled(left, reached)
-            return operator in ("==", "!=") and (operator == "!=") == truth and self._is_kept_for(left, right, reached, within)
-        return not truth and self._is_filled(register, reached)
+        if self._settles(view, one, truth, ways):
+            return True
+        if one[0] == op.CAST:
+            return self._is_taken_once(view, one[-1], truth, ways, depth - 1)
+        if one[0] == op.PHI:
+            home = view.function.blocks[one]
+            joined = zip(one[3:], view.function.phi_order[home], strict=False)
+            parts = [part for part in joined if _truth(view.function, *part, home) is not (not truth)]
+            return bool(parts) and all(
+                self._is_taken_once(view, part, truth, ways, depth - 1) or self._is_led_to(view, block, one, ways, depth - 1)
+                for part, block in parts
+            )
+        answer = self.kept.answer(view.function, register)
+        return answer is not None and self._is_taken_once(view.entered(answer), answer[2], truth, ways, depth - 1)
 
-    def _is_kept_for(self, left: int, right: int, reached: frozenset[int], within: frozenset[int] | None) -> bool:
-        """Whether one side is what something was made for, and is set to the other, which is the same in all rounds of the loop."""
-        sides = ((left, right), (right, left))
-        return any(self._is_steady(wanted, within) and self._is_raised(kept, wanted, reached) for kept, wanted in sides)
+    def _is_led_to(self, view: _View, block: int, phi: Instruction, ways: _Behind, depth: int) -> bool:
+        """Whether all branches that lead to a block alone, before a join, are taken once: a flag that they set is."""
+        control = view.function.control
+        around = {guard for guard, _ in control.controlled_by[view.function.blocks[phi]]}
+        guards = [each for each in control.controlled_by[block] if each[0] not in around]
+        ends = [(view.function.code.blocks[guard][-1], after) for guard, after in guards]
+        return bool(ends) and all(
+            end[0] == op.BRANCH and self._is_taken_once(view, end[2], end[3] == after, ways, depth - 1) for end, after in ends if depth
+        )
 
-    def _is_steady(self, register: int, within: frozenset[int] | None) -> bool:
+    def _settles(self, view: _View, one: Instruction, truth: bool, ways: _Behind) -> bool:
+        """Whether what stands behind a single question ends it."""
+        if one[0] != op.COMPARE:
+            return not truth and self._is_filled(view, one[2], ways)
+        operator, left, right = view.function.text(one[3]), one[4], one[5]
+        if operator in _LARGER:
+            larger, smaller = self._moved(view, *((left, right) if _LARGER[operator] == truth else (right, left)))
+            is_strict = (operator in ("<", ">")) == truth
+            return self._is_set(view, smaller, larger, ways) or (is_strict and self._is_set(view, larger, smaller, ways))
+        if operator in ("==", "!=", "is", "is not") and (_is_nothing(view.function, right) or self._is_end(view, left, right)):
+            return (operator in ("==", "is")) == truth and self._is_filled(view, left, ways)
+        if operator not in ("==", "!=") or (operator == "!=") != truth:
+            return False
+        sides = (([left], [right]), ([right], [left]))
+        return any(self._is_steady(view, wanted, ways) and self._is_set(view, kept, wanted, ways) for kept, wanted in sides)
+
+    def _moved(self, view: _View, larger: int, smaller: int) -> tuple[list[int], list[int]]:
+        """The sides of a comparison; what one takes away stands on the other: ``wanted - held > 0``."""
+        sides: list[list[int]] = [[], []]
+        for number, register in enumerate((larger, smaller)):
+            one = view.function.definitions[uncast(view.function, register)]
+            is_difference = one is not None and one[0] == op.BINARY and view.function.text(one[3]) == "-"
+            sides[number].append(one[4] if one is not None and is_difference else register)
+            sides[1 - number] += [one[5]] if one is not None and is_difference else []
+        return sides[0], sides[1]
+
+    # --- what a request is, and what is set to it
+
+    def _outer(self, view: _View, found: Leaves) -> Leaves:
+        """What values are computed from, by the names that the branch's function has for it."""
+        callee = view.function
+        for caller, call in reversed(view.calls):
+            found, callee = self.kept.outer_leaves(caller, call, callee, found), caller
+        return found
+
+    def _is_set(self, view: _View, kept: Iterable[int], wanted: Iterable[int], ways: _Behind) -> bool:
+        """Whether one side of a comparison is set to something that is computed from the other one, and not from itself."""
+        states, request = (self._outer(view, self.kept.sources(view.function, side)) for side in (kept, wanted))
+        states = frozenset(each for each in states if not (isinstance(each, Place) and self.is_new and each.root == _THIS))
+        mine = self._outer(view, self.kept.leaves(view.function, kept))
+        changed = ((target, values) for target, values in self._written(ways, states) if values & request and not values & mine)
+        return any(target not in values and any(is_within(target, state) for state in states - request) for target, values in changed)
+
+    def _written(self, ways: _Behind, states: Leaves) -> Iterator[tuple[object, Leaves]]:
+        """What some blocks set, also in functions, with what one of the values that it may get is computed from."""
+        for number in ways.reached:
+            for one in self.function.code.blocks[number]:
+                if one[0] in (op.CALL, op.INVOKE) and number in ways.only:
+                    yield from self.kept.assigned(self.function, one)
+                for target, value in self._assigned(one):
+                    yield from ((target, found) for found in self._values(value, ways))
+        for state, value in self._carried(states, ways.reached):
+            yield from ((state, found) for found in self._values(value, ways))
+
+    def _carried(self, states: Leaves, reached: frozenset[int]) -> Iterator[tuple[int, int]]:
+        """What some blocks give variables for the rounds that follow."""
+        joins = {one[2]: one for one in self.function.by_opcode[op.PHI]}
+        for state in states.intersection(joins):
+            phi = joins[int(str(state))]
+            for value, before in zip(phi[3:], self.function.phi_order[self.home[phi]], strict=False):
+                if before in reached and value != phi[2]:
+                    yield phi[2], value
+
+    def _values(self, register: int, ways: _Behind) -> list[Leaves]:
+        """What each value is computed from that a register may have; what counts the rounds of a loop, from all of them."""
+        found = list(self.kept.values(self.function, register, ways.reached))
+        return [frozenset[object]().union(*found)] if ways.goes_on else found
+
+    def _assigned(self, one: Instruction) -> Iterator[tuple[Place, int]]:
+        """What an instruction sets: places, static variables, parameters that are references, and what a method of an object is given."""
+        for target, value in self.kept.assigned_at(self.function, one):
+            inner = self._element_of(int(str(target.root[1]))) if target.root[0] == "register" else None
+            yield target if inner is None else root_place(inner), value
+        if one[0] == op.SET_DEREF and (held := self._element_of(one[2])) is not None:
+            yield root_place(held), one[3]
+
+    def _is_steady(self, view: _View, registers: Iterable[int], ways: _Behind) -> bool:
         """Whether a value is not made in the loop, and no caller counts it in a loop of its own."""
-        leaves = self._leaves([register])
-        made = [self.function.definitions[leaf] for leaf in leaves if isinstance(leaf, int)]
-        if within is not None:
-            return not any(one is not None and self.home[one] in within for one in made)
+        leaves = self._outer(view, self.kept.leaves(view.function, registers))
+        if ways.within is not None:
+            made = (self.function.definitions[leaf] for leaf in leaves if isinstance(leaf, int) and not view.calls)
+            return not any(one is not None and self.home[one] in ways.within for one in made)
         given = [int(str(leaf.root[1])) for leaf in leaves if isinstance(leaf, Place) and leaf.root[0] == "parameter"]
         places = self.places.facts.call_places(self.function) if given else ()
         return not any(self._is_counted(caller, call, index) for caller, call in places for index in given)
@@ -112,73 +207,46 @@ class Growth:
         changing = (one for one in made if one[0] in _CHANGING or (one[0] == op.BINARY and one[2] in back))
         return any(caller.control.innermost[caller.homes[one][0]] != NOBODY for one in changing)
 
-    # --- what grows
+    # --- what is made once
 
-    def _is_raised(self, smaller: int, larger: int, reached: frozenset[int]) -> bool:
-        """Whether the smaller side is set to something that is computed from the larger one, and not from itself."""
-        mine, wanted = self._leaves([smaller]), self._leaves([larger])
-        for value in (*self._assigned(smaller, reached), *self._carried(smaller, reached), *self._of_variable(smaller, reached)):
-            leaves = self._leaves([value])
-            if leaves & wanted and not leaves & mine:
-                return True
-        return False
+    def _is_end(self, view: _View, left: int, right: int) -> bool:
+        """``held.find(i) == held.end()``: the container holds no such element."""
+        one = view.function.definitions[right] if right >= 0 else None
+        if one is None or view.calls or one[0] != op.INVOKE or view.function.text(one[4]) not in ("end", "cend"):
+            return False
+        return self._element_of(left) == general_place(self.places.of(self.function, one[3]))
 
-    def _assigned(self, register: int, reached: frozenset[int]) -> Iterator[int]:
-        """What is assigned to the place that a register was read from."""
-        place = self._place(register)
-        if place is None:
-            return
-        for number in reached:
-            for one in self.function.code.blocks[number]:
-                for target, value in self.places.assigned(self.function, one):
-                    if self._home(target) == place or (one[0] == op.SET_DEREF and self._element_of(one[2]) == place):
-                        yield value
+    def _is_filled(self, view: _View, register: int, ways: _Behind) -> bool:
+        """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""
+        inner = frozenset({self.places.of(view.function, register)}) if view.calls else frozenset[object]()
+        places = self._outer(view, inner) if view.calls else (self._place(register),)
+        return any(isinstance(place, Place) and self._is_given(place, ways.reached) for place in places)
 
-    def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
-        """What a variable without a place of its own is given for the rounds that follow."""
+    def _is_given(self, place: Place, reached: frozenset[int]) -> bool:
+        if (place.root[0] == "cell" and not place.path and not self._outlives(place, reached)) or (self.is_new and place.root == _THIS):
+            return False
+        return any(self._gives(one, place) for number in reached for one in self.function.code.blocks[number])
 
-        def before(one: Instruction) -> Iterable[int]:
-            is_copy = one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached
-            return one[3:] if one[0] == op.PHI else one[COPIES[one[0]] :][:1] if is_copy else ()
-
-        values = behind(self.function, [register], before)
-        return (one[2] for one in values if one[0] != op.PHI and self.home[one] in reached)
-
-    def _of_variable(self, register: int, reached: frozenset[int]) -> Iterator[int]:
-        """What a static variable, or a parameter that is a reference, is given: neither has a place of its own."""
-        one = self.function.definitions[register] if register >= 0 else None
-        index = one[3] if one is not None and one[0] == op.PARAM else op.NONE
-        is_static = register in self.function.code.statics
-        names = {use[2] for use in self.function.uses[register] if use[0] == op.BIND} if is_static else set[int]()
-        for each in (each for number in reached for each in self.function.code.blocks[number]):
-            if (each[0] == op.BIND and each[2] in names) or (each[0] == op.OUT and each[2] == index and each[3] != register):
-                yield from self._arriving(each[3], reached)
-
-    def _arriving(self, register: int, reached: frozenset[int]) -> Iterator[int]:
-        """A value, or those of a join that come by way of some blocks."""
-        one = self.function.definitions[register] if register >= 0 else None
-        if one is None or one[0] != op.PHI:
-            yield register
-            return
-        for value, before in zip(one[3:], self.function.phi_order[self.home[one]], strict=False):
-            if before in reached and value != register:
-                yield value
+    def _gives(self, one: Instruction, place: Place) -> bool:
+        """Whether an instruction gives a place something."""
+        assigned = self.kept.assigned_at(self.function, one)
+        if any(general_place(target) == place and not _is_nothing(self.function, value) for target, value in assigned):
+            return True
+        if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
+            return True
+        return one[0] in (op.CALL, op.INVOKE) and any(general_place(target) == place for target in self.kept.filled(self.function, one))
 
     def _place(self, register: int) -> Place | None:
         """The place that a register was read from, whichever element it is; None for a value that is computed, or not kept yet."""
+        if (static := self.kept.static(self.function, register)) is not None:
+            return static
         place = self.places.of(self.function, register)
         if place.path and place.path[-1] == ADDRESS:  # an iterator: of what it leads to
             place = place.behind(POINTEE)
         if place.root[0] == "register" or (place.root[0] == "parameter" and not place.path) or (self.is_new and place.root == _THIS):
             one = self.function.definitions[register] if register >= 0 else None
-            if one is not None and one[0] in (op.CAST, op.REBIND):
-                return self._place(one[-1])
-            return self._element_of(register)
-        return _general(place)
-
-    def _home(self, target: Place) -> Place | None:
-        """The place that is assigned to; the container, by what it has given."""
-        return self._element_of(int(str(target.root[1]))) if target.root[0] == "register" else _general(target)
+            return self._place(one[-1]) if one is not None and one[0] in (op.CAST, op.REBIND) else self._element_of(register)
+        return general_place(place)
 
     def _element_of(self, register: int) -> Place | None:
         """``held.at(i)``, ``held.size()``, ``held.find(i)->second``: the container."""
@@ -188,85 +256,7 @@ class Growth:
         if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in self.function.known("looks-into"):
             return None
         place = self.places.of(self.function, one[3])
-        return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else _general(place)
-
-    def _leaves(self, registers: Iterable[int]) -> frozenset[object]:
-        return self.kept.leaves(self.function, registers)
-
-    # --- what called functions ask and set
-
-    def _is_settled_inside(self, register: int, truth: bool, ways: _Behind) -> bool:
-        """Whether a branch asks for a larger size, or another that is the same in all rounds, by itself or in a function, and a function
-        that its way alone calls keeps it."""
-        asked = self.kept.answer(self.function, register)
-        holder, inner = (asked[1], asked[2]) if asked is not None else (self.function, register)
-        inner, turned = unnegated(holder, inner)
-        one = holder.definitions[inner] if inner >= 0 else None
-        if one is None or one[0] != op.COMPARE:
-            return False
-        operator, sides = holder.text(one[3]), (one[4], one[5])
-        if operator in _LARGER:
-            larger = sides if _LARGER[operator] == (truth != turned) else sides[::-1]
-            return self._is_kept_inside(asked, holder, larger, ways.only)
-        if operator not in ("==", "!=") or (operator == "!=") != (truth != turned) or holder is not self.function:
-            return False
-        pairs = [pair for pair in (sides, sides[::-1]) if self._is_steady(pair[0], ways.within)]
-        return any(self._is_kept_inside(asked, holder, pair, ways.only) for pair in pairs)
-
-    def _is_kept_inside(self, asked: Answer | None, holder: Function, pair: tuple[int, int], only: frozenset[int]) -> bool:
-        """Whether a function keeps what is wanted, the first of two, in the place of the other."""
-        kept, wanted = self._size(holder, pair[1]), self.kept.leaves(holder, [pair[0]])
-        if asked is not None and kept is not None:
-            kept, wanted = self.kept.outer(self.function, *asked[:2], kept), self.kept.outer_leaves(self.function, *asked[:2], wanted)
-        return kept is not None and not (self.is_new and kept.root == _THIS) and self._is_set(root_place(kept), wanted, only)
-
-    def _size(self, holder: Function, register: int) -> Place | None:
-        """The place of a size, also of one that a function gives."""
-        given = self.kept.answer(holder, register)
-        if given is not None:
-            one, callee, inner = given
-            place = self.kept.outer(holder, one, callee, self.places.of(callee, inner))
-        else:
-            place = self.places.of(holder, register)
-        return place if place is not None and (place.path or place.root[0] == "global") else None
-
-    def _is_set(self, kept: Place, wanted: frozenset[object], only: frozenset[int]) -> bool:
-        """Whether some blocks set a place, in functions too, to what is computed from something and not from itself."""
-        for one in (one for number in only for one in self.function.code.blocks[number]):
-            found = list(self.kept.assigned(self.function, one)) if one[0] in (op.CALL, op.INVOKE) else []
-            found += [(place, self._leaves([value])) for place, value in self.places.assigned(self.function, one)]
-            if any(root_place(place) == kept and leaves & wanted and kept not in leaves for place, leaves in found):
-                return True
-        return False
-
-    # --- what is made once
-
-    def _is_nothing(self, register: int) -> bool:
-        one = self.function.definitions[register] if register >= 0 else None
-        return one is not None and one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]
-
-    def _is_end(self, left: int, right: int) -> bool:
-        """``held.find(i) == held.end()``: the container holds no such element."""
-        one = self.function.definitions[right] if right >= 0 else None
-        is_end = one is not None and one[0] == op.INVOKE and self.function.text(one[4]) in ("end", "cend")
-        return is_end and one is not None and self._element_of(left) == _general(self.places.of(self.function, one[3]))
-
-    def _is_filled(self, register: int, reached: frozenset[int]) -> bool:
-        """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""
-        place = self._place(register)
-        if place is None or (place.root[0] == "cell" and not place.path and not self._outlives(place, reached)):
-            return False
-        for number in reached:
-            for one in self.function.code.blocks[number]:
-                if any(
-                    _general(target) == place and not self._is_nothing(value) for target, value in self.places.assigned(self.function, one)
-                ):
-                    return True
-                if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
-                    return True
-                if one[0] in (op.CALL, op.INVOKE) and any(_general(target) == place for target in self.kept.filled(self.function, one)):
-                    return True
-        return False
+        return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else general_place(place)
 
     def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
         """Whether a variable is not made anew in the rounds: it is set outside of them as well."""
@@ -276,7 +266,7 @@ class Growth:
 
     def _points_to(self, register: int, place: Place) -> bool:
         found = self.places.of(self.function, register)
-        return bool(found.path) and found.path[-1] == ADDRESS and _general(found.behind(POINTEE)) == place
+        return bool(found.path) and found.path[-1] == ADDRESS and general_place(found.behind(POINTEE)) == place
 
 
 def _computed_from(one: Instruction) -> Iterable[int]:
@@ -284,6 +274,14 @@ def _computed_from(one: Instruction) -> Iterable[int]:
     return one[-1:] if one[0] == op.REBIND else op.reads(one) if one[0] in _COMPUTING else ()
 
 
-def _general(place: Place) -> Place:
-    """A place without its elements' keys."""
-    return Place(place.root, tuple(key for key in place.path if not isinstance(key, Element)))
+def _is_nothing(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and not function.unit.ir.constants[one[3]]
+
+
+def _truth(function: Function, register: int, before: int, block: int) -> bool | None:
+    """The truth of a part of a condition where it joins the others: a constant, or what the branch that leads on from there has asked."""
+    end = function.code.blocks[before][-1]
+    if end[0] == op.BRANCH and end[2] == register and end[3] != end[4]:
+        return end[3] == block
+    return function.truth(uncast(function, register))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import is_none, uncast
 from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
@@ -15,7 +16,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, DONE, LATE, Tracked
-from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, OWN, Element, Place, register_place, rest_behind
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.transfer import device
 from streamlint.transfer.actions import Viewed
@@ -75,6 +76,24 @@ class CaptureWalk(Unordered):
         self._left: set[Site] = set()
         self._matters: dict[Function, bool] = {}
         self._asked_streams: dict[Function, set[Key]] = {}
+
+    def _is_run(self, frame: Frame, one: Instruction, edge: Edge) -> bool:
+        return super()._is_run(frame, one, edge) and not self._is_around(frame.function, one, edge.callee)
+
+    def _is_around(self, function: Function, one: Instruction, callee: Function) -> bool:
+        """Whether a call runs a method of the captured object's class for what the object was given to work around: that is no such object
+        again, whichever objects come to be in the same variables."""
+        owner = callee.owner
+        if function.is_cpp or owner is None or owner is not self._capture.begin.function.owner or one[0] not in (op.CALL, op.INVOKE):
+            return False
+        place = self.places.of(function, one[3])
+        name = function.text(one[4]) if one[0] == op.INVOKE and callee.code.name != function.text(one[4]) else ""
+        path = (*place.path, name) if name else place.path
+        if place.root != OWN.root or len(path) != 1 or not isinstance(path[0], str):
+            return False
+        stores = owner.own_stores.get(path[0], ())
+        made = [store.function.definitions[store.value] for store in stores if store.value >= 0]
+        return bool(made) and all(each is not None and each[0] == op.PARAM for each in made)
 
     # --- what is on a device
 

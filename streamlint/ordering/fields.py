@@ -65,7 +65,7 @@ class Fields:
         place, found = Place(("parameter", 0), (function.text(whole[4]),)), list[int]()
         base = self.places.of(function, whole[3])
         calls = [made, *(one for one in function.by_opcode[op.INVOKE] if self.places.of(function, one[3]) == base)]
-        for call, callee in ((call, edge.callee) for call in calls for edge in self.transfer.edges(function, call)):
+        for call, callee in ((one, edge.callee) for one in calls for edge in self.transfer.edges(function, one)):
             for one in callee.by_opcode[op.SET_ATTR]:
                 if callee.text(one[3]) == field and self.places.of(callee, one[2]) == place:
                     value = callee.definitions[behind_copies(callee, one[4])]
