@@ -70,6 +70,7 @@ class Neighbours:
         self.transfer = earlier.transfer
         self.work = earlier.work
         self.waits = QueueWaits(earlier)
+        self.takes = earlier.takes
 
     def is_waited_for(self, copy: HostCopy) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
@@ -205,6 +206,8 @@ class Neighbours:
         known = decided.get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
             holds = truth != turned
+            if not self.takes(function, state.block, block):
+                continue
             if not name:
                 yield state._replace(block=block, place=0)
             elif known is None or known == holds:
@@ -231,7 +234,7 @@ class Neighbours:
         """What happens in the rest of a block: an outcome, or the functions that a call enters."""
         function = state.function
         for one in function.code.blocks[state.block][state.place :]:
-            if one[0] == op.LAUNCH or (one is work.call.instruction and (not work.is_alone or _LEFT in state.decided)):
+            if one[0] == op.LAUNCH or (one is work.call.instruction and _is_again(state, work)):
                 return WORKED
             is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
@@ -289,6 +292,14 @@ class Neighbours:
         """Whether a call makes memory of the host, as far as the program says: no device works for that."""
         made = [value for call in self.transfer.modelled(function, one) for value in call.memory(call.result)]
         return {value.space for value in made if value.evidence != ASKED} == {"host"}
+
+
+def _is_again(state: _At, work: _Search) -> bool:
+    """Whether a path that has come to the operation again is in another round of it: not where another call of its function leads there."""
+    passed = work.queue.passed
+    if passed and state.calls[-len(passed) :] != passed:
+        return False
+    return not work.is_alone or _LEFT in state.decided
 
 
 def _is_freed(row: Row) -> bool:
