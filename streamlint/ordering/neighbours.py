@@ -10,7 +10,7 @@ from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ir.graph import NOBODY, Loop, led_to
 from streamlint.models import Row
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.places import Place
@@ -71,6 +71,7 @@ class Neighbours:
         self.work = earlier.work
         self.waits = QueueWaits(earlier)
         self.takes = earlier.takes
+        self._returning: dict[Function, frozenset[int]] = {}
 
     def is_waited_for(self, copy: HostCopy) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
@@ -206,12 +207,20 @@ class Neighbours:
         known = decided.get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
             holds = truth != turned
-            if not self.takes(function, state.block, block):
+            if not (self.takes(function, state.block, block) and self._returns_from(function, block)):
                 continue
             if not name:
                 yield state._replace(block=block, place=0)
             elif known is None or known == holds:
                 yield state._replace(block=block, place=0, decided=state.decided | {(name, holds)})
+
+    def _returns_from(self, function: Function, block: int) -> bool:
+        """Whether a way on from a block comes to the end of a function, or to a handler, if any does: one that raises is none on which the
+        host goes on."""
+        if function not in self._returning:
+            ends = (*function.code.handlers, *(function.blocks[one] for one in function.by_opcode[op.RETURN]))
+            self._returning[function] = frozenset(led_to(ends, function.control.predecessors.__getitem__))
+        return not self._returning[function] or block in self._returning[function]
 
     def _behind(self, site: Site, calls: tuple[Site, ...]) -> _At:
         block, index = site.function.homes[site.instruction]
