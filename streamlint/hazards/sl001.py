@@ -205,19 +205,21 @@ class _Search:
         return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
-        """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""
+        """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there.
+
+        That copy may stand behind a branch: what is told of it is told once."""
         call, made = copy.call, copy.origin.site
         if call.function.is_cpp:
             return False
 
         def judge(other: Site, _: Site) -> bool | None:
             calls = [each for each in self.context.transfer.modelled(other.function, other.instruction) if each.row.effect in COPYING]
-            for each in calls:
+            for each in calls if other.instruction is not call.instruction else ():
                 if any(earlier.origin.site == made for earlier in self.stalling(self.copies.of(each))):
                     return True
             return False if not calls and self.earlier.is_work(other.function, other.instruction) else None
 
-        return self.earlier.all_paths(Site(call.function, call.instruction), judge, copy.origin.passed)
+        return self.earlier.all_paths(Site(call.function, call.instruction), judge, copy.origin.passed, crosses=lambda *_: None)
 
     def _is_on_new_stream(self, copy: HostCopy) -> bool:
         """Whether its stream was made by the function itself, and nothing but copies is put on a device behind that: none waits there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar
+from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
@@ -38,7 +38,7 @@ class DeviceWork:
         if one[0] == op.LAUNCH:
             return True
         if one[0] in _OPERATORS:
-            return any(self.is_on_device(function, register) for register in op.reads(one))
+            return any(self._is_computed_there(function, register) for register in op.reads(one))
         return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
 
     def may_queue(self, function: Function, one: Instruction) -> bool:
@@ -61,9 +61,23 @@ class DeviceWork:
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
         if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
             return True
-        if effects and "compute" not in effects:
+        if ("compute" not in effects) if effects else any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return False
+        if called := self._called(function, one):
+            return any(map(self.works, called))
         return any(self.is_on_device(function, register) for register in operands_of(function, one))
+
+    def _called(self, function: Function, one: Instruction) -> list[Function]:
+        """The functions of the program that a call is known to be of, where it can be of nothing else."""
+        values = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        found = [value.function for value in values if isinstance(value, FunctionObject)]
+        return found if len(found) == len(values) else []
+
+    def _is_computed_there(self, function: Function, register: int) -> bool:
+        """Whether an operator on what a register holds runs on a device: on a pointer of C++ it computes an address."""
+        if not function.is_cpp:
+            return self.is_on_device(function, register)
+        return any(origin.space == "device" and origin.type != "pointer" for origin in self.origins.of(function, register))
 
     # --- unknown code
 
@@ -74,6 +88,8 @@ class DeviceWork:
             return False
         if any(True for _ in self.transfer.modelled(function, one)) or self.transfer.is_of_language(function, one):
             return False
+        if called := self._called(function, one):
+            return any(map(self.works, called))
         libraries = self.transfer.libraries(function, one)
         if not libraries or any(call.row is None and not self.transfer.facts.is_of_host(function, call.name) for call in libraries):
             return True

@@ -12,6 +12,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.device_work import DeviceWork
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.origins import Origins
@@ -47,8 +48,9 @@ class Life(NamedTuple):
     registers: frozenset[int] = frozenset()
 
 
-Crosses = Callable[[Function, Loop | None], bool]
-"""Whether a search that has come to the head of a loop, or of a function (None), goes on in the round or the call before."""
+Crosses = Callable[[Function, Loop | None], "bool | None"]
+"""Whether a search that has come to the head of a loop, or of a function (None), goes on in the round or the call before; None where what
+was before does not matter."""
 
 
 class _Search(NamedTuple):
@@ -69,7 +71,9 @@ class Earlier:
         self.transfer = origins.transfer
         self.guards = origins.guards
         self.work = DeviceWork(origins)
+        self.conditions = self.transfer.one_of(Conditions, self.transfer)
         self._raising: dict[Function, frozenset[tuple[int, int]]] = {}
+        self._taken: dict[tuple[Function, int], int | None] = {}
 
     def all_paths(
         self,
@@ -86,17 +90,19 @@ class Earlier:
         ``life``: only the paths that begin where an object is made, and that it can take, count. ``as_run``: a loop over elements is
         looked at as it runs.
         """
-        search = _Search(judge, life, crosses, as_run, {})
+        search, found = _Search(judge, life, crosses, as_run, {}), False
         for place in (site, *reversed(passed)):
             home, index = place.function.homes[place.instruction]
             seen = self._back(place.function, [(home, index)], search, None, 0)
+            found = found or seen.found
             if seen.other or not seen.beginning:
-                return seen.found and not seen.other
+                return found and not seen.other
         outermost = passed[0].function if passed else site.function
-        if crosses is None or not crosses(outermost, None):
-            return False
+        goes_on = crosses is not None and crosses(outermost, None)
+        if not goes_on:
+            return found and goes_on is None
         seen = self._inside(outermost, search, None, 0)
-        return seen.found and not (seen.other or seen.beginning)
+        return seen.found and not seen.other and (outermost.is_cpp or not seen.beginning)
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
@@ -106,11 +112,11 @@ class Earlier:
         waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
             place, end = waiting.pop()
-            verdict = self._last(function, function.code.blocks[place.block][:end], search, at, depth)
-            if verdict:
-                found = True
+            last = self._last(function, function.code.blocks[place.block][:end], search, at, depth)
+            found = found or last.found
+            if last.found and not last.beginning:
                 continue
-            before = self._before(function, place, headers.get(place.block), search, ways) if verdict is None else None
+            before = None if last.other else self._before(function, place, headers.get(place.block), search, ways)
             if before is None:
                 return Seen(other=True)
             beginning = beginning or not function.control.predecessors[place.block]
@@ -121,12 +127,16 @@ class Earlier:
     def _before(
         self, function: Function, place: _Place, loop: Loop | None, search: _Search, ways: set[tuple[int, int]] | None
     ) -> list[_Place] | None:
-        """The places before one, the head of a loop or none; None where the round before is not looked at."""
+        """The places before one, the head of a loop or none; None where the round before is not looked at.
+
+        A way through that round on which nothing counts leads to the one before it, which is alike.
+        """
         block, is_before, _ = place
         before = [each for each in self._steps_back(function, place) if ways is None or (each, block) in ways]
         if loop is not None:
-            if is_before or search.crosses is None or not search.crosses(function, loop):
-                return None
+            goes_on = is_before or (search.crosses is not None and search.crosses(function, loop))
+            if not goes_on:
+                return [] if goes_on is None else None
             is_before, before = True, [each for each in before if each in loop.body]
         return [_Place(each, is_before, search.as_run and leaves_rounds(function, each, block)) for each in before]
 
@@ -135,8 +145,19 @@ class Earlier:
         loop = function.loop_heads.get(place.block)
         for each in function.control.predecessors[place.block]:
             is_round = loop is None or not place.is_left or each in loop.body
-            if is_round and (each, place.block) not in self._unbound(function):
+            if is_round and self.takes(function, each, place.block) and (each, place.block) not in self._unbound(function):
                 yield each
+
+    def takes(self, function: Function, block: int, after: int) -> bool:
+        """Whether a path goes from a block to another where calls of CUDA succeed, and a device of CUDA is there, as far as it is asked."""
+        end = function.code.blocks[block][-1]
+        if end[0] != op.BRANCH or end[3] == end[4]:
+            return True
+        if (function, block) not in self._taken:
+            condition, turned = unnegated(function, end[2])
+            truth = self.conditions.truth(Frame(function, None, None, 0), condition)
+            self._taken[function, block] = None if truth is None else end[3 if truth != turned else 4]
+        return self._taken[function, block] in (None, after)
 
     def _unbound(self, function: Function) -> frozenset[tuple[int, int]]:
         """Python: the steps behind which a variable is not bound that every return of a function gives back: that would raise."""
@@ -156,14 +177,16 @@ class Earlier:
             known = self._raising[function] = frozenset(found)
         return known
 
-    def _last(self, function: Function, block: Sequence[Instruction], search: _Search, at: Site | None, depth: int) -> bool | None:
-        """What the last of some instructions says that says anything."""
+    def _last(self, function: Function, block: Sequence[Instruction], search: _Search, at: Site | None, depth: int) -> Seen:
+        """What the last of some instructions comes to that comes to anything; their beginning, where one does on some ways alone."""
+        found = False
         for one in reversed(block):
             is_made = search.life is not None and search.life.made == (function, one)
-            verdict = False if is_made else self._verdict(Site(function, one), search, at, depth)
-            if verdict is not None:
-                return verdict
-        return None
+            seen = Seen(other=True) if is_made else self._verdict(Site(function, one), search, at, depth)
+            found = found or seen.found
+            if not seen.beginning:
+                return Seen(found, seen.other)
+        return Seen(found, beginning=True)
 
     def _ways_of(self, function: Function, life: Life | None) -> set[tuple[int, int]] | None:
         """The steps that an object takes in a function; None of one that is made elsewhere."""
@@ -219,16 +242,19 @@ class Earlier:
         holds = (after == end[3]) != turned
         return self.guards.says(function, condition, holds, registers) == "host"
 
-    def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> bool | None:
-        """What is seen in the functions that an instruction enters, or else what it says itself."""
+    def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> Seen:
+        """What the functions come to that an instruction enters, or else what it says itself; a beginning where neither says anything."""
+        found = False
         if site.instruction[0] in (op.CALL, op.INVOKE):
             edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_higher_order]
             if depth >= _DEEPEST:
-                return False if any(self.work.works(edge.callee) for edge in edges) else search.judge(site, at or site)
+                return Seen(other=True) if any(self.work.works(edge.callee) for edge in edges) else _said(search.judge(site, at or site))
             inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
-            if (verdict := _common(inside)) is not None:
-                return verdict
-        return search.judge(site, at or site)
+            found, other = any(each.found for each in inside), any(each.other for each in inside)
+            if other or (found and not any(each.beginning for each in inside)):
+                return Seen(found, other)
+        said = _said(search.judge(site, at or site))
+        return said._replace(found=said.found or found)
 
     def last(self, function: Function, judge: Judge, crosses: Crosses | None = None) -> Seen:
         """What a call of a function comes to last."""
@@ -279,8 +305,6 @@ def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop
     return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
 
 
-def _common(seen: Sequence[Seen]) -> bool | None:
-    """What the functions that a call may enter come to: something else in one of them, or what is looked for in all."""
-    if any(each.other for each in seen):
-        return False
-    return True if seen and all(each.found and not each.beginning for each in seen) else None
+def _said(verdict: bool | None) -> Seen:
+    """What an instruction comes to by itself."""
+    return Seen(verdict is True, verdict is False, verdict is None)

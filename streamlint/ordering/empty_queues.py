@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.queue_waits import Queue, QueueWaits
+from streamlint.transfer.actions import NAMED
 from streamlint.transfer.modelled import ModelledCall, operands_of
 
 _DEEPEST = 3
@@ -50,7 +51,7 @@ class EmptyQueues:
             verdict = self._judge(other, at, queue, is_condition, is_kept or not left)
             if verdict:
                 return self._is_near(at, places) and (filled or not called)
-            if verdict is None and self.earlier.work.may_queue(*other):
+            if verdict is None and self._may_queue(other, queue):
                 called = True
                 filled = filled or (other.function is site.function and not mine.isdisjoint(self._given_to(other)))
             return verdict
@@ -81,6 +82,15 @@ class EmptyQueues:
         if awaits and self.waits.awaits(other, at, queue):
             return True
         return False if other.instruction[0] == op.YIELD or self.earlier.queues(*other) else None
+
+    def _may_queue(self, call: Site, queue: Queue) -> bool:
+        """Whether an unknown call may put work on a stream. C++: on one that it has to name only if it is handed one, or what keeps it."""
+        function, one = call
+        if not self.earlier.work.may_queue(function, one):
+            return False
+        if not function.is_cpp or queue.stream.kind != NAMED:
+            return True
+        return any(self.waits.leads_to(function, register, queue) for register in operands_of(function, one))
 
     def _given_to(self, call: Site) -> set[int]:
         """What a call is given, and what that is made from."""
@@ -118,7 +128,7 @@ class EmptyQueues:
 
         def judge(other: Site, at: Site) -> bool | None:
             verdict = self._judge(other, at, queue, False)
-            return False if verdict is None and self.earlier.work.may_queue(*other) else verdict
+            return False if verdict is None and self._may_queue(other, queue) else verdict
 
         return len(others) <= _MOST and not any(self.earlier.last(each, judge).other for each in others)
 

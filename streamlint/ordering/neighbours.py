@@ -10,7 +10,7 @@ from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ir.graph import NOBODY, Loop, led_to
 from streamlint.models import Row
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.places import Place
@@ -70,6 +70,8 @@ class Neighbours:
         self.transfer = earlier.transfer
         self.work = earlier.work
         self.waits = QueueWaits(earlier)
+        self.takes = earlier.takes
+        self._returning: dict[Function, frozenset[int]] = {}
 
     def is_waited_for(self, copy: HostCopy) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
@@ -205,10 +207,20 @@ class Neighbours:
         known = decided.get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
             holds = truth != turned
+            if not (self.takes(function, state.block, block) and self._returns_from(function, block)):
+                continue
             if not name:
                 yield state._replace(block=block, place=0)
             elif known is None or known == holds:
                 yield state._replace(block=block, place=0, decided=state.decided | {(name, holds)})
+
+    def _returns_from(self, function: Function, block: int) -> bool:
+        """Whether a way on from a block comes to the end of a function, or to a handler, if any does: one that raises is none on which the
+        host goes on."""
+        if function not in self._returning:
+            ends = (*function.code.handlers, *(function.blocks[one] for one in function.by_opcode[op.RETURN]))
+            self._returning[function] = frozenset(led_to(ends, function.control.predecessors.__getitem__))
+        return not self._returning[function] or block in self._returning[function]
 
     def _behind(self, site: Site, calls: tuple[Site, ...]) -> _At:
         block, index = site.function.homes[site.instruction]
@@ -231,7 +243,7 @@ class Neighbours:
         """What happens in the rest of a block: an outcome, or the functions that a call enters."""
         function = state.function
         for one in function.code.blocks[state.block][state.place :]:
-            if one[0] == op.LAUNCH or (one is work.call.instruction and (not work.is_alone or _LEFT in state.decided)):
+            if one[0] == op.LAUNCH or (one is work.call.instruction and _is_again(state, work)):
                 return WORKED
             is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
@@ -289,6 +301,14 @@ class Neighbours:
         """Whether a call makes memory of the host, as far as the program says: no device works for that."""
         made = [value for call in self.transfer.modelled(function, one) for value in call.memory(call.result)]
         return {value.space for value in made if value.evidence != ASKED} == {"host"}
+
+
+def _is_again(state: _At, work: _Search) -> bool:
+    """Whether a path that has come to the operation again is in another round of it: not where another call of its function leads there."""
+    passed = work.queue.passed
+    if passed and state.calls[-len(passed) :] != passed:
+        return False
+    return not work.is_alone or _LEFT in state.decided
 
 
 def _is_freed(row: Row) -> bool:

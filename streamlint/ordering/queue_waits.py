@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.earlier import Earlier
@@ -107,8 +107,7 @@ class QueueWaits:
         others, _ = sites_of(list(self.transfer.values(second.at.function, other.register)))
         if made or others or near:
             return bool(made & others)
-        path = ours[first.at.function].path
-        return True if path and path == theirs[second.at.function].path else None
+        return True if _is_member(list(ours.values()), list(theirs.values()), first.at.function.is_cpp) else None
 
     def is_kept(self, queue: Queue) -> bool:
         """Whether an object, or a variable outside of functions, keeps a stream."""
@@ -118,6 +117,14 @@ class QueueWaits:
             return False
         is_local = place.root[0] in ("register", "parameter") or is_own_cell(place.root, outer)
         return not is_local or any(key not in (ADDRESS, POINTEE) for key in place.path)
+
+    def leads_to(self, function: Function, register: int, queue: Queue) -> bool:
+        """Whether a register holds a stream, or the object that keeps that of an operation."""
+        if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in self.transfer.values(function, register)):
+            return True
+        mine = self._places(queue).get(function)
+        place = self.places.of(function, register)
+        return mine is not None and mine.root == place.root and mine.path[: len(place.path)] == place.path
 
     def _meant(self, queue: Queue) -> Stream:
         return self.currents.at(*queue.at) or queue.stream if queue.stream.kind == CURRENT else queue.stream
@@ -136,3 +143,12 @@ class QueueWaits:
             here, place = call.function, above
             found.setdefault(here, place)
         return found
+
+
+def _is_member(ours: list[Place], theirs: list[Place], is_cpp: bool) -> bool:
+    """Whether two streams are the same member of objects; of C++ also where one object is reached over others."""
+    if not is_cpp:
+        return bool(ours[0].path) and ours[0].path == theirs[0].path
+    paths = [next((place.path for place in places if place.path), ()) for places in (ours, theirs)]
+    shorter, longer = sorted(paths, key=len)
+    return bool(shorter) and longer[-len(shorter) :] == shorter
