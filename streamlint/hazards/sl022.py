@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 
 from streamlint.checks.sl022_pin_then_copy import PinThenCopy
 from streamlint.facts.functions import Function
@@ -20,6 +21,8 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Size, Sizes
 
 RULE = PinThenCopy
+_COPYING = COPYING - {"module_to"}
+"""What copies memory that may have been pinned: modules are moved as they were made."""
 _THERE = frozenset({op.PARAM, op.ATTR, op.NAME, op.LOAD})
 """What a function has not made itself."""
 
@@ -28,11 +31,9 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     search = _Search(context)
     reported: set[Site] = set()
-    if not any(True for _ in context.transfer.sites(frozenset({"pin"}))):
-        return
-    for call in context.transfer.sites(COPYING):
+    for call in context.transfer.sites(_COPYING, where=lambda row: row.get("to") != "host") if search.pinning else ():
         site = Site(call.function, call.instruction)
-        if site not in reported:
+        if site not in reported and search.is_near_pinning(call.function):
             for copy in search.copies.of(call):
                 made = search.made(copy)
                 if made is not None and site not in reported:
@@ -50,6 +51,30 @@ class _Search:
         self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.repetition = Repetition(context.transfer)
         self._found: dict[Site, dict[Function, set[Instruction]]] = {}
+        self._near: dict[Function, bool] = {}
+
+    @cached_property
+    def pinning(self) -> frozenset[Function]:
+        """The functions from which calls lead to what has the name of a function that pins."""
+        pins = self.context.transfer.candidates(frozenset({"pin"}))
+        return frozenset(function for place in pins for function in self._ways(Site(*place)))
+
+    def is_near_pinning(self, function: Function) -> bool:
+        """Whether one function leads to another one and to pinning: else they share no round and no call.
+
+        So it is known of most copies, before anybody asks where their memory comes from, that they are none of this rule's.
+        """
+        above = {function: None}
+        waiting = [function]
+        for one in waiting:
+            if one in self.pinning or self._near.get(one):
+                self._near[function] = True
+                return True
+            callers = () if one in self._near else dict.fromkeys(caller for caller, _ in self.context.transfer.callers(one))
+            waiting += (caller for caller in callers if caller not in above)
+            above.update(dict.fromkeys(callers))
+        self._near.update(dict.fromkeys(above, False))
+        return False
 
     def made(self, copy: HostCopy) -> tuple[Origin, Size] | None:
         """The new memory that was pinned for a copy alone, in the round of the copy; None where it is another kind of copy."""
