@@ -8,7 +8,6 @@ from functools import cached_property
 from streamlint.build_files import is_packaged
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import led_to
 
 _MAIN, _NOTEBOOK = "__main__", ".ipynb"
 
@@ -27,8 +26,13 @@ class Applications:
     def _folders(self) -> frozenset[str]:
         """The folders of notebooks, of files that ask whether they are the one that is run, and of all that these import, over any
         number of files."""
-        first = (unit for unit in self.program.units.values() if unit.path.endswith(_NOTEBOOK) or _asks(unit))
-        return frozenset(unit.folder for unit in led_to(first, _imported))
+        waiting = [unit for unit in self.program.units.values() if unit.path.endswith(_NOTEBOOK) or _asks(unit)]
+        reached = dict.fromkeys(waiting)
+        while waiting:
+            found = [each for each in _imported(waiting.pop()) if each not in reached]
+            reached.update(dict.fromkeys(found))
+            waiting += found
+        return frozenset(unit.folder for unit in reached)
 
 
 def _imported(unit: Unit) -> Iterator[Unit]:
