@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from streamlint.frontends.cuda_headers import Headers
 
-MADE_BY = ("frontends", "ir", "program", "support/declared_words.py", "support/lines.py", "support/records.py", "support/recursion.py")
+MADE_BY = (
+    *("frontends", "ir", "program", "support/declared_words.py", "support/lazy.py", "support/lines.py", "support/records.py"),
+    "support/recursion.py",
+)
 """The folders and files of streamlint that decide what a file's intermediate representation is."""
 
 

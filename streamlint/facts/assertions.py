@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Models
 from streamlint.models.vocabulary import SPACES, Selector
+from streamlint.support.memo import memoized
 
 _MAKES = (op.CONSTRUCT, op.CALL)
 _DEEPEST = 8
@@ -32,16 +33,13 @@ class Assertions:
     def __init__(self, models: Models) -> None:
         self.models = models
         self.names = models.gathered(_named)
-        self._known: dict[Function, dict[int, str]] = {}
 
+    @memoized
     def of(self, function: Function) -> dict[int, str]:
         """By register: ``device`` or ``host``. Neither what one arm asserts, nor what is said to be both."""
-        found = self._known.get(function)
-        if found is None:
-            said = dict.fromkeys(self._said(function)) if function.is_cpp else {}
-            registers = [register for register, _ in said]
-            found = self._known[function] = {register: space for register, space in said if registers.count(register) == 1}
-        return found
+        said = dict.fromkeys(self._said(function)) if function.is_cpp else {}
+        registers = [register for register, _ in said]
+        return {register: space for register, space in said if registers.count(register) == 1}
 
     def _said(self, function: Function) -> Iterator[tuple[int, str]]:
         for one in function.by_opcode[op.INVOKE]:  # a question that nobody hears is what a checking macro leaves of its argument

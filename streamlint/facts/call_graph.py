@@ -125,9 +125,7 @@ class CallGraph:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._calls: dict[Function, Calls] = {}
-        self._all_calls: dict[Function, Calls] = {}
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
-        self._by_call: dict[Function, dict[Instruction, Calls]] = {}
         self.joining = Joining(self)
 
     def calls(self, function: Function) -> Calls:
@@ -141,12 +139,11 @@ class CallGraph:
             found = self._calls[function] = self.all_calls(function) if function.is_cpp else self._written(function)
         return found
 
+    @memoized
     def all_calls(self, function: Function) -> Calls:
         """What a function calls in any way."""
-        if function not in self._all_calls:
-            self.prepare([function])
-            self._all_calls[function] = self._all(function)
-        return self._all_calls[function]
+        self.prepare([function])
+        return self._all(function)
 
     def _written(self, function: Function) -> Calls:
         facts, found = self.facts, _Found()
@@ -208,11 +205,9 @@ class CallGraph:
             self._of_calls[function, one] = found
         return found
 
+    @memoized
     def _of_known(self, function: Function) -> dict[Instruction, Calls]:
-        found = self._by_call.get(function)
-        if found is None:
-            found = self._by_call[function] = dict(_by_instruction(self._calls[function]))
-        return found
+        return dict(_by_instruction(self._calls[function]))
 
     def _look(self, function: Function, calling: Iterable[Instruction], others: Collection[Instruction], found: _Found) -> None:
         """What instructions call. What calls give back is solved only where the called values do not tell what they enter."""

@@ -29,6 +29,7 @@ from streamlint.ir import FieldIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
+from streamlint.support.memo import memoized
 
 Place = tuple[Function, Instruction]
 
@@ -38,9 +39,6 @@ class CppPlaces(CppTypes):
 
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
-        self._variables: dict[Variable, Node] = {}
-        self._fields: dict[tuple[ClassInfo, str], Node] = {}
-        self._held: dict[Elements, Node] = {}
 
     # --- cells: locals that are shared, or whose address is taken
 
@@ -71,12 +69,10 @@ class CppPlaces(CppTypes):
 
     # --- variables of files and namespaces
 
+    @memoized
     def variable(self, variable: Variable) -> Node:
         """A variable of a file or namespace."""
-        found = self._variables.get(variable)
-        if found is None:
-            found = self._variables[variable] = Node(lambda node: self._variable(variable, node))
-        return found
+        return Node(lambda node: self._variable(variable, node))
 
     def _variable(self, variable: Variable, node: Node) -> None:
         body = variable.unit.body
@@ -151,13 +147,10 @@ class CppPlaces(CppTypes):
     def _name_at(self, value: Object, index: int) -> str | None:
         return self.member_at(value.definition, index) if isinstance(value, Instance) and value.definition.unit.is_cpp else None
 
+    @memoized
     def field(self, owner: ClassInfo, name: str) -> Node:
         """A data member of all objects of the class that declares it."""
-        key = (owner, name)
-        found = self._fields.get(key)
-        if found is None:
-            found = self._fields[key] = Node(lambda node: self._field(owner, name, node))
-        return found
+        return Node(lambda node: self._field(owner, name, node))
 
     def _field(self, owner: ClassInfo, name: str, node: Node) -> None:
         kind = next((one.type for one in owner.ir.fields if one.name == name), None)
@@ -276,12 +269,10 @@ class CppPlaces(CppTypes):
 
     # --- elements
 
+    @memoized
     def held_in(self, value: Elements) -> Node:
         """The elements of a container."""
-        found = self._held.get(value)
-        if found is None:
-            found = self._held[value] = Node(lambda node: self._contents_of(value, node))
-        return found
+        return Node(lambda node: self._contents_of(value, node))
 
     def _contents_of(self, value: Elements, node: Node) -> None:
         """What is put into a container: its first elements, and what is stored in it wherever it goes."""

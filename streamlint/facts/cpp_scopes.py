@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import Code, DeclarationIR
 from streamlint.ir.code import TypeTuple
+from streamlint.support.memo import memoized
 from streamlint.support.records import record
 
 if TYPE_CHECKING:
@@ -66,12 +67,7 @@ class CppScopes:
         self.program = program
         self._included: dict[Unit, dict[Unit, None]] = {}
         self._contexts: dict[Unit, Context] = {}
-        self._mentions: dict[str, list[Unit]] = {}
-        self._spelled: dict[tuple[Unit, str, str], tuple[str, list[str]]] = {}
-        self._classes: dict[tuple[Unit, str, str], ClassInfo | None] = {}
-        self._types: dict[tuple[Unit, str, TypeTuple], TypeTuple] = {}
         self._found: dict[tuple[Unit, str, str], tuple[Meaning, ...]] = {}
-        self._owners: dict[Function, ClassInfo | None] = {}
         self._around: dict[Unit, dict[Unit, None]] = {}
         self._files: dict[str, list[Unit]] = {}
         for unit in program.units.values():
@@ -120,12 +116,10 @@ class CppScopes:
         fitting = [one for one in self._files.get(tail.rpartition("/")[2], ()) if f"/{one.path}".endswith(f"/{tail}")]
         return max(fitting, key=lambda one: (one.path == beside, len(_common(one.path, unit.path))), default=None)
 
+    @memoized
     def mentioning(self, name: str) -> list[Unit]:
         """The C++ files that mention an identifier."""
-        found = self._mentions.get(name)
-        if found is None:
-            found = self._mentions[name] = [unit for unit in self.program.mentioning(name) if unit.is_cpp]
-        return found
+        return [unit for unit in self.program.mentioning(name) if unit.is_cpp]
 
     def context(self, unit: Unit) -> Context:
         """What a file and its includes say of names in general."""
@@ -197,12 +191,10 @@ class CppScopes:
         bodies = [body for home, one in declared for body in self._definitions(home, one)]
         return list(dict.fromkeys([*found, *bodies, *(self._variable(wanted) if is_extern else ())]))
 
+    @memoized
     def spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
         """A name with its namespace's alias replaced, and the scopes in which it is looked up, innermost first."""
-        key = (unit, scope, name)
-        if key not in self._spelled:
-            self._spelled[key] = self._spellings(unit, scope, name)
-        return self._spelled[key]
+        return self._spellings(unit, scope, name)
 
     def _spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
         if name.startswith("::"):
@@ -266,11 +258,10 @@ class CppScopes:
         """The class that a name means."""
         return next((one for one in self.find(unit, scope, name) if isinstance(one, ClassInfo)), None)
 
+    @memoized
     def owner(self, function: Function) -> ClassInfo | None:
         """The class of a method that is defined outside of it."""
-        if function not in self._owners:
-            self._owners[function] = self.class_named(function.unit, "", function.code.class_name)
-        return self._owners[function]
+        return self.class_named(function.unit, "", function.code.class_name)
 
     def methods_elsewhere(self, definition: ClassInfo) -> list[Function]:
         """The methods of a class that other files define."""
@@ -285,12 +276,10 @@ class CppScopes:
 
     # --- types
 
+    @memoized
     def resolved(self, unit: Unit, scope: str, kind: TypeTuple) -> TypeTuple:
         """A type with its aliases replaced."""
-        key = (unit, scope, kind)
-        if key not in self._types:
-            self._types[key] = self._resolved(unit, scope, kind)
-        return self._types[key]
+        return self._resolved(unit, scope, kind)
 
     def _resolved(self, unit: Unit, scope: str, kind: TypeTuple) -> TypeTuple:
         for _ in range(DEEPEST):
@@ -301,12 +290,10 @@ class CppScopes:
             kind = (found[0], found[1] or args, found[2] + pointers, found[3] or reference, array if array is not None else found[4])
         return kind
 
+    @memoized
     def find_class(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
         """The class that a name means without any alias."""
-        key = (unit, scope, name)
-        if key not in self._classes:
-            self._classes[key] = self._find_class(unit, scope, name)
-        return self._classes[key]
+        return self._find_class(unit, scope, name)
 
     def _find_class(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
         name, prefixes = self.spellings(unit, scope, name)

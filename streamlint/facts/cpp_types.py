@@ -20,6 +20,7 @@ from streamlint.ir.cpp import PLAIN
 from streamlint.models import Models, TypeRow, builtin
 from streamlint.models.vocabulary import SPACES
 from streamlint.support.declared_words import Said
+from streamlint.support.memo import memoized
 
 _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
 """Types of pointers to functions of the driver: ``cudaTypedefs.h`` of CUDA 12 names them after the function and its version."""
@@ -52,7 +53,6 @@ class CppTypes(Language):
         self._cpp_models = cpp_models
         program.tell("cuda", cpp_models)
         self.templates = Templates(program.cpp, lambda: self.cpp_models.constants)
-        self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
         self.element_types: dict[Object, tuple[Function, TypeTuple]] = {}  # what containers of C++ hold
 
     @property
@@ -62,14 +62,12 @@ class CppTypes(Language):
             self._cpp_models = builtin("cuda")
         return self._cpp_models
 
+    @memoized
     def type_row(self, unit: Unit, name: str) -> TypeRow | None:
         """The row of a library's type, by the name that a file gives it."""
-        key = (unit, name)
-        if key not in self._rows:
-            spelled, prefixes = self.cpp.spellings(unit, "", name)
-            names = (library_name(f"{prefix}::{spelled}" if prefix else spelled) for prefix in prefixes)
-            self._rows[key] = next((row for one in names if (row := self.cpp_models.type_named(one)) is not None), None)
-        return self._rows[key]
+        spelled, prefixes = self.cpp.spellings(unit, "", name)
+        names = (library_name(f"{prefix}::{spelled}" if prefix else spelled) for prefix in prefixes)
+        return next((row for one in names if (row := self.cpp_models.type_named(one)) is not None), None)
 
     def named_type(self, function: Function, kind: TypeTuple) -> tuple[TypeTuple, ClassInfo | TypeRow | None]:
         """A type without its aliases, and the class or the row that it means."""

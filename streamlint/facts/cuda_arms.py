@@ -12,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Models
+from streamlint.support.memo import memoized
 
 Edge = tuple[int, int]
 _DEEPEST = 4
@@ -25,7 +26,6 @@ class CudaArms:
         self.models = models
         self.scopes = scopes
         self._units: frozenset[Unit] | None = None
-        self._edges: dict[Function, frozenset[Edge]] = {}
 
     @cached_property
     def _asking(self) -> frozenset[str]:
@@ -62,15 +62,13 @@ class CudaArms:
         }
         return [(function, register) for function, register in stores if function is not body or register not in left] or stores
 
+    @memoized
     def edges_without(self, function: Function) -> frozenset[Edge]:
         """The edges that are taken where there is no CUDA device."""
-        found = self._edges.get(function)
-        if found is None:
-            is_asked = not function.is_cpp and bool(self._asking_units(function.unit.program))
-            ends = [(number, block[-1]) for number, block in enumerate(function.code.blocks) if block] if is_asked else []
-            edges = ((number, self._without(function, end)) for number, end in ends if end[0] == op.BRANCH and end[3] != end[4])
-            found = self._edges[function] = frozenset((number, after) for number, after in edges if after is not None)
-        return found
+        is_asked = not function.is_cpp and bool(self._asking_units(function.unit.program))
+        ends = [(number, block[-1]) for number, block in enumerate(function.code.blocks) if block] if is_asked else []
+        edges = ((number, self._without(function, end)) for number, end in ends if end[0] == op.BRANCH and end[3] != end[4])
+        return frozenset((number, after) for number, after in edges if after is not None)
 
     def _without(self, function: Function, end: Instruction) -> int | None:
         """Where a branch goes if there is no CUDA device; None where it asks for something else."""

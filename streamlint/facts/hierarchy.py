@@ -23,25 +23,23 @@ class Hierarchy:
     def __init__(self, program: Program, scopes: Scopes) -> None:
         self.program = program
         self.scopes = scopes
-        self._bases: dict[ClassInfo, list[ClassInfo | ExternalName]] = {}
         self._orders: dict[ClassInfo, list[ClassInfo]] = {}
         self._roots: dict[ClassInfo, ClassInfo] = {}
         self._definers: dict[str, dict[ClassInfo, list[ClassInfo]]] = {}
 
+    @memoized
     def bases(self, definition: ClassInfo) -> list[ClassInfo | ExternalName]:
         """The direct bases; those that are no plain name are left out."""
-        if definition not in self._bases:
-            found: list[ClassInfo | ExternalName] = []
-            for text in definition.ir.bases:
-                if definition.unit.is_cpp:
-                    found.append(self._cpp_base(definition, text))
-                    continue
-                head = text.partition("[")[0].replace("::", ".")
-                meant = self.scopes.find(definition.unit, head)
-                classes = [one for one in meant if isinstance(one, ClassInfo) and one is not definition]
-                found += classes[:1] or [one for one in meant if isinstance(one, ExternalName)][:1]
-            self._bases[definition] = found
-        return self._bases[definition]
+        found: list[ClassInfo | ExternalName] = []
+        for text in definition.ir.bases:
+            if definition.unit.is_cpp:
+                found.append(self._cpp_base(definition, text))
+                continue
+            head = text.partition("[")[0].replace("::", ".")
+            meant = self.scopes.find(definition.unit, head)
+            classes = [one for one in meant if isinstance(one, ClassInfo) and one is not definition]
+            found += classes[:1] or [one for one in meant if isinstance(one, ExternalName)][:1]
+        return found
 
     def _cpp_base(self, definition: ClassInfo, text: str) -> ClassInfo | ExternalName:
         cpp, scope = self.program.cpp, definition.name

@@ -16,7 +16,6 @@ from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
 from streamlint.facts.missing import missing_in
 from streamlint.facts.rounds import Round, Rounds
 from streamlint.facts.trials import is_search, is_trial
@@ -183,16 +182,23 @@ class Body:
         a loop inside goes through may be the element itself: ``for group in groups: for optimizer in group: optimizer.step()``."""
         if not any(one.instruction == instruction and one.row.does == "optimizer" for one in self.rounds.of(self.function)):
             return False
-        sources = behind(self.function, op.reads(instruction), self._named_by)
-        return any(one[0] == op.NEXT and self.graph.innermost[self.home[one]] == index for one in sources)
-
-    def _named_by(self, one: Instruction) -> Iterable[int]:
-        """The registers by which a value is named: what it is taken from, and its key."""
-        if one[0] in (op.UNPACK, op.ITEM, op.ATTR, op.NEXT, op.ITER):
-            return one[3:5] if one[0] == op.ITEM else one[3:4]
-        if one[0] == op.CALL and self.function.dotted(one[3]) == "getattr":
-            return one[5:7]
-        return one[4:6] if one[0] == op.BINARY and self.function.text(one[3]) == "+" else ()
+        waiting = op.reads(instruction)
+        seen: set[int] = set()
+        while waiting:
+            register = waiting.pop()
+            one = self.function.definitions[register]
+            if one is None or register in seen:
+                continue
+            seen.add(register)
+            if one[0] == op.NEXT and self.graph.innermost[self.home[one]] == index:
+                return True
+            if one[0] in (op.UNPACK, op.ITEM, op.ATTR, op.NEXT, op.ITER):
+                waiting += one[3:5] if one[0] == op.ITEM else one[3:4]
+            elif one[0] == op.CALL and self.function.dotted(one[3]) == "getattr":
+                waiting += one[5:7]
+            elif one[0] == op.BINARY and self.function.text(one[3]) == "+":
+                waiting += one[4:6]
+        return False
 
     def tries_out(self, index: int) -> bool:
         """Whether what makes progress in a loop, or in the function where it is NOBODY, is no training."""

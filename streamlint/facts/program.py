@@ -25,6 +25,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
 from streamlint.program.definitions import HOLDS_CPP
 from streamlint.support import declared_words
+from streamlint.support.memo import memoized
 from streamlint.support.records import field, record
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -324,7 +325,6 @@ class Program:
         self.failing = Imports(self.units).failing()
         self._leave_out({unit.path for unit in self.failing})
         self.cpp = CppScopes(self)
-        self._defined: dict[str, bool] = {}
         self._near: dict[tuple[Unit, str], bool] = {}
         self._rows: dict[str, Models] = {}
         self.handing: Handing | None = None
@@ -402,13 +402,11 @@ class Program:
         """The files whose text has an identifier, or a macro that stands for it, in their order."""
         return self._mentions.get(name, [])
 
+    @memoized
     def defines(self, name: str) -> bool:
         """Whether a class of the program has a method of a name."""
-        found = self._defined.get(name)
-        if found is None:
-            homes = self.mentioning("operator" if name.startswith("operator") else name)  # an operator's sign is no identifier
-            found = self._defined[name] = any(name in unit.methods for unit in homes)
-        return found
+        homes = self.mentioning("operator" if name.startswith("operator") else name)  # an operator's sign is no identifier
+        return any(name in unit.methods for unit in homes)
 
     @cached_property
     def storing(self) -> frozenset[Unit]:

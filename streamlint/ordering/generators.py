@@ -18,6 +18,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, LEFT, VARIABLE, Tracked
 from streamlint.ordering.origins import YIELDED, Origins
 from streamlint.ordering.places import ANY, Key, Place, register_place, rest_behind
+from streamlint.support.memo import memoized
 
 if TYPE_CHECKING:
     from streamlint.ordering.states import State
@@ -62,7 +63,6 @@ class Generators:
 
     def __init__(self, walk: Calls) -> None:
         self.walk = walk
-        self._takings: dict[Function, list[tuple[Taking, list[Function]]]] = {}
 
     @cached_property
     def _origins(self) -> Origins:
@@ -166,13 +166,11 @@ class Generators:
                     added.update(each for at in ends for each in self._stand(function, taken, generator, at, state, here))
         return state._replace(tracked=state.tracked | added) if added else state
 
+    @memoized
     def _taken(self, function: Function) -> list[tuple[Taking, list[Function]]]:
-        known = self._takings.get(function)
-        if known is None:
-            calls = [one for opcode in (op.NEXT, op.CALL) for one in function.by_opcode[opcode]] if not function.is_cpp else []
-            found = [(taken, self._run(function, taken)) for one in calls if (taken := taking(function, one)) is not None]
-            known = self._takings[function] = [each for each in found if each[1]]
-        return known
+        calls = [one for opcode in (op.NEXT, op.CALL) for one in function.by_opcode[opcode]] if not function.is_cpp else []
+        found = [(taken, self._run(function, taken)) for one in calls if (taken := taking(function, one)) is not None]
+        return [each for each in found if each[1]]
 
     def _is_before(self, function: Function, one: Instruction, block: int, place: int) -> bool:
         """Whether an instruction has run on all ways to a place."""

@@ -21,6 +21,7 @@ from streamlint.ordering.flow import BUFFER, Flow, Tracked, summed
 from streamlint.ordering.indices import is_range
 from streamlint.ordering.lookup import Lookup, roots_of
 from streamlint.ordering.places import ANY, POINTEE, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -102,7 +103,6 @@ class Lifetimes:
         self._ends = ends
         self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
         self._through: dict[tuple[Function, frozenset[Place]], frozenset[Place]] = {}  # what begins at parameters, by all its names
-        self._lookups: dict[Function, Lookup] = {}
         self._ending: dict[Function, dict[Instruction, list[int]]] = {}
         self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
 
@@ -128,11 +128,9 @@ class Lifetimes:
                 break
         return held._replace(places=named.places(), is_owned=is_owned)
 
+    @memoized
     def _lookup(self, function: Function) -> Lookup:
-        found = self._lookups.get(function)
-        if found is None:
-            found = self._lookups[function] = Lookup(function, self.places)
-        return found
+        return Lookup(function, self.places)
 
     def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         yield from self.flow.joined(function, one, tracked) if one[0] == op.PHI else self.flow.after(function, one, tracked, 0)

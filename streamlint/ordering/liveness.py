@@ -17,6 +17,7 @@ from streamlint.ordering.flow import BUFFER, EVENT, REPLACED, Tracked
 from streamlint.ordering.gradients import GRADIENT
 from streamlint.ordering.topics import topic
 from streamlint.ordering.weights import GRADIENTS, WEIGHTS
+from streamlint.support.memo import memoized
 from streamlint.waits.questions import Key, asked_by
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ class Liveness:
         self.walk = walk
         self._tested: dict[Function, list[int]] = {}
         self._keys: dict[Function, dict[Key, int]] = {}
-        self._named: dict[Function, list[int]] = {}
         self._read: dict[Function, list[int]] = {}
 
     def decided(self, frame: Frame, block: int, decided: Decided) -> Decided:
@@ -73,14 +73,12 @@ class Liveness:
         mask, is_register = self._live_in(function)[block], _is_register if self.walk.forgets_rounds else _is_register_memory
         return frozenset(held for held in tracked if not is_register(held) or mask >> int(str(held.place.root[1])) & 1)
 
+    @memoized
     def _live_in(self, function: Function) -> list[int]:
         """By block: the registers that are named from its beginning on, before they are made anew, as bits."""
-        named = self._named.get(function)
-        if named is None:
-            blocks = function.code.blocks
-            defined = [sum(1 << one[2] for one in code if op.DEFINES[one[0]]) for code in blocks] if self.walk.forgets_rounds else ()
-            named = self._named[function] = spread(function, [self._names(function, code) for code in blocks], defined)
-        return named
+        blocks = function.code.blocks
+        defined = [sum(1 << one[2] for one in code if op.DEFINES[one[0]]) for code in blocks] if self.walk.forgets_rounds else ()
+        return spread(function, [self._names(function, code) for code in blocks], defined)
 
     def is_read(self, function: Function, block: int, register: int) -> bool:
         """Whether an instruction from a block on reads a register."""

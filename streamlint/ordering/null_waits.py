@@ -159,9 +159,9 @@ class ReusesBehindNull(_NullWaitsMissed, Reuses):
     """Memory of copies on other streams that the host writes behind a wait for the null stream."""
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
-        is_met = super().meets(state, one, action)
-        self.note_missed(state, self._found if is_met else ())
-        return is_met
+        is_reached = super().meets(state, one, action)
+        self.note_missed(state, self._found if is_reached else ())
+        return is_reached
 
 
 class MissedWork(NamedTuple):

@@ -10,6 +10,7 @@ from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.parts import Sum, sum_of
+from streamlint.support.memo import memoized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.numba_kernels import added, configured, kernel_in
 from streamlint.transfer.transfer import Transfer
@@ -39,15 +40,11 @@ class Regions:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self._known: dict[tuple[Function, Instruction], dict[int, Region]] = {}
 
+    @memoized
     def of(self, function: Function, one: Instruction) -> dict[int, Region]:
         """By register: what an instruction touches of it, where less than all."""
-        key = (function, one)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = dict(self._find(function, one))
-        return found
+        return dict(self._find(function, one))
 
     def _find(self, function: Function, one: Instruction) -> Iterator[tuple[int, Region]]:
         if one[0] == op.LAUNCH:

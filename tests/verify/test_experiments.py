@@ -59,6 +59,9 @@ class FakeLab(Lab):
         for stream in self.streams.values():
             stream.work.join()
 
+    def wait_for(self, handle: int) -> None:
+        self.streams[handle].work.join()
+
     def mark(self, stream: int) -> int:
         self._token += 1
         token = self._token
@@ -97,17 +100,17 @@ def _shown(experiment: Experiment, fake: FakeLab, trial: Trial) -> bool | None:
 
 
 def test_host_waits(fake: FakeLab) -> None:
-    assert _shown(Experiment.HOST_WAITS, fake, Trial(lambda: fake.synchronize(0))) is True
+    assert _shown(Experiment.HOST_WAITS, fake, Trial(lambda: fake.wait_for(0))) is True
     assert _shown(Experiment.HOST_WAITS, fake, Trial(lambda: None)) is False
 
 
 def test_thread_held(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _shown(Experiment.THREAD_HELD, fake, Trial(lambda: fake.synchronize(0))) is False
+    assert _shown(Experiment.THREAD_HELD, fake, Trial(lambda: fake.wait_for(0))) is False
     lock, launch = threading.Lock(), fake.mark
 
     def locked_wait() -> None:
         with lock:
-            fake.synchronize(0)
+            fake.wait_for(0)
 
     def locked_mark(stream: int) -> int:
         with lock:
@@ -123,7 +126,7 @@ def _slow_to_wait(fake: FakeLab, seconds: float, lock: threading.Lock) -> Callab
     def call() -> None:
         time.sleep(seconds)
         with lock:
-            fake.synchronize(0)
+            fake.wait_for(0)
 
     return call
 
@@ -192,7 +195,7 @@ def test_gil_held(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gate_may_be_meant_to_lapse(fake: FakeLab) -> None:
     with fake.gate(0, lapses_s=0.01) as gate:
-        fake.synchronize(0)
+        fake.wait_for(0)
         assert gate.gave_up
 
 
@@ -206,7 +209,7 @@ def test_streams_serialise(fake: FakeLab) -> None:
 
     assert _shown(Experiment.STREAMS_SERIALISE, fake, Trial(barrier, gate=a.ptr, watch=b.ptr)) is True
     assert _shown(Experiment.STREAMS_SERIALISE, fake, Trial(lambda: None, gate=a.ptr, watch=b.ptr)) is False
-    assert _shown(Experiment.STREAMS_SERIALISE, fake, Trial(lambda: fake.synchronize(a.ptr), gate=a.ptr, watch=b.ptr)) is None
+    assert _shown(Experiment.STREAMS_SERIALISE, fake, Trial(lambda: fake.wait_for(a.ptr), gate=a.ptr, watch=b.ptr)) is None
 
 
 def test_data_race(fake: FakeLab) -> None:
@@ -220,7 +223,7 @@ def test_data_race(fake: FakeLab) -> None:
         number = counter[0] = counter[0] + 1
         fake.streams[0].work.put(lambda: value.__setitem__(0, number - 2))  # two warm runs come first
         if wait:
-            fake.synchronize(0)
+            fake.wait_for(0)
         return value[0]
 
     counter = [0]
@@ -239,7 +242,7 @@ def test_a_gate_that_gave_up_yields_no_number(fake: FakeLab, monkeypatch: pytest
     monkeypatch.setattr(lab, "LIMIT_S", 0.05)
     with pytest.raises(GateGaveUpError, match="gave up by itself"), fake.gate(0) as gate:  # noqa: PT012
         gate.open_after(200)
-        fake.synchronize(0)
+        fake.wait_for(0)
 
 
 def test_a_gate_that_never_starts(fake: FakeLab) -> None:
