@@ -8,6 +8,7 @@ that it enters asks for one more. What stands in a ``try`` may be caught.
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator
 
 from streamlint.facts.autograd import given_for
@@ -20,6 +21,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 
+_WORDS = re.compile(r"\w+")
 _BUILTINS = frozenset(dir(builtins))
 _COMPUTED = ("setattr", "__dict__", "vars", "__getattr__", "__getattribute__", "__slots__")
 _BINDING = ("exec", "eval", "globals", "locals")
@@ -77,7 +79,10 @@ def _names(function: Function) -> Iterator[Instruction]:
     unit = function.unit
     for one in function.by_opcode[op.NAME] if not any(word in unit.name_uses for word in _BINDING) else ():
         name = function.text(one[3])
-        if name not in unit.stored and name not in _BUILTINS and not name.startswith("_") and not unit.stars:
+        if name in unit.stored or name in _BUILTINS or name.startswith("_") or unit.stars:
+            continue
+        line = unit.source.text.splitlines()[function.code.at(one[1])[0] - 1]
+        if name in _WORDS.findall(line):  # what is written otherwise may be lowered to a name of the language
             yield one
 
 
