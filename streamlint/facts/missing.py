@@ -8,6 +8,7 @@ that it enters asks for one more. What stands in a ``try`` may be caught.
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator
 
 from streamlint.facts.autograd import given_for
@@ -20,6 +21,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 
+_WORDS = re.compile(r"\w+")
 _BUILTINS = frozenset(dir(builtins))
 _COMPUTED = ("setattr", "__dict__", "vars", "__getattr__", "__getattribute__", "__slots__")
 _BINDING = ("exec", "eval", "globals", "locals")
@@ -46,16 +48,21 @@ def _attributes(facts: Facts, function: Function) -> Iterator[Instruction]:
 
 
 def _is_missing(facts: Facts, owner: ClassInfo, name: str) -> bool:
-    cone = facts.hierarchy.cone(owner)
-    classes = dict.fromkeys(each for one in cone or () for each in facts.hierarchy.order(one))
-    if any(name in held for one in classes for held in (one.methods, one.assigned, one.own_stores, one.fields)) or not classes:
+    """Whether no object of a class, or of one below it, has an attribute, though the program makes such objects."""
+    cone = facts.hierarchy.cone(owner) or ()
+    classes = list(dict.fromkeys(each for one in cone for each in facts.hierarchy.order(one)))
+    if not classes or any(_has(each, name) or not _is_whole(facts, each) for each in classes):
         return False
-    if not all(_is_whole(facts, each) for each in classes) or not any(map(facts.construction_places, cone or ())):
-        return False
-    program = facts.program
-    units = program.mentioning(name)
-    is_set = any(name in unit.attribute_stores or name in unit.texts for unit in units)
-    return not is_set and not any(unit.is_cpp for unit in units)
+    return any(map(facts.construction_places, cone)) and not _is_set(facts, name)
+
+
+def _has(definition: ClassInfo, name: str) -> bool:
+    return any(name in held for held in (definition.methods, definition.assigned, definition.own_stores, definition.fields))
+
+
+def _is_set(facts: Facts, name: str) -> bool:
+    """Whether code anywhere sets an attribute of a name, or has the name as a text."""
+    return any(unit.is_cpp or name in unit.attribute_stores or name in unit.texts for unit in facts.program.mentioning(name))
 
 
 def _is_whole(facts: Facts, definition: ClassInfo) -> bool:
@@ -72,7 +79,10 @@ def _names(function: Function) -> Iterator[Instruction]:
     unit = function.unit
     for one in function.by_opcode[op.NAME] if not any(word in unit.name_uses for word in _BINDING) else ():
         name = function.text(one[3])
-        if name not in unit.stored and name not in _BUILTINS and not name.startswith("_") and not unit.stars:
+        if name in unit.stored or name in _BUILTINS or name.startswith("_") or unit.stars:
+            continue
+        line = unit.source.text.splitlines()[function.code.at(one[1])[0] - 1]
+        if name in _WORDS.findall(line):  # what is written otherwise may be lowered to a name of the language
             yield one
 
 
