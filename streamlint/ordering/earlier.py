@@ -102,7 +102,7 @@ class Earlier:
         if not goes_on:
             return found and goes_on is None
         seen = self._inside(outermost, search, None, 0)
-        return seen.found and not seen.other and (outermost.is_cpp or not seen.beginning)
+        return seen.found and not (seen.other or seen.beginning)
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
