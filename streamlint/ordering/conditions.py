@@ -123,6 +123,13 @@ class Conditions:
         holds = self.constants.truth(function, register, context_of(frame))
         return holds if holds is not None else self.as_success(function, register)
 
+    def at_best(self, function: Function, register: int) -> bool | None:
+        """The truth of a condition that asks whether calls of CUDA have succeeded, or a device of CUDA is there; None of any other."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or function.is_cpp:
+            return self.as_success(function, register)
+        return self._says_cuda(function, one)
+
     def as_success(self, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
         """The truth of a condition that asks for statuses of calls of CUDA alone, where all are success; None of any other."""
         one = function.definitions[register] if register >= 0 else None

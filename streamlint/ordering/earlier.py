@@ -12,7 +12,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.ordering.conditions import Conditions
 from streamlint.ordering.device_work import DeviceWork
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.origins import Origins
@@ -102,7 +102,7 @@ class Earlier:
         if not goes_on:
             return found and goes_on is None
         seen = self._inside(outermost, search, None, 0)
-        return seen.found and not seen.other and (outermost.is_cpp or not seen.beginning)
+        return seen.found and not (seen.other or seen.beginning)
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
@@ -155,7 +155,7 @@ class Earlier:
             return True
         if (function, block) not in self._taken:
             condition, turned = unnegated(function, end[2])
-            truth = self.conditions.truth(Frame(function, None, None, 0), condition)
+            truth = self.conditions.at_best(function, condition)
             self._taken[function, block] = None if truth is None else end[3 if truth != turned else 4]
         return self._taken[function, block] in (None, after)
 
@@ -244,17 +244,19 @@ class Earlier:
 
     def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> Seen:
         """What the functions come to that an instruction enters, or else what it says itself; a beginning where neither says anything."""
-        found = False
-        if site.instruction[0] in (op.CALL, op.INVOKE):
-            edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_higher_order]
-            if depth >= _DEEPEST:
-                return Seen(other=True) if any(self.work.works(edge.callee) for edge in edges) else _said(search.judge(site, at or site))
-            inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
-            found, other = any(each.found for each in inside), any(each.other for each in inside)
-            if other or (found and not any(each.beginning for each in inside)):
-                return Seen(found, other)
-        said = _said(search.judge(site, at or site))
-        return said._replace(found=said.found or found)
+        inside = self._entered(site, search, at or site, depth) if site.instruction[0] in (op.CALL, op.INVOKE) else Seen()
+        if inside.other or (inside.found and not inside.beginning):
+            return inside
+        verdict = search.judge(site, at or site)
+        return Seen(inside.found or verdict is True, verdict is False, verdict is None)
+
+    def _entered(self, site: Site, search: _Search, at: Site, depth: int) -> Seen:
+        """What the functions come to that a call enters; of those that are too deep to be looked at, whether one works on a device."""
+        edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_higher_order]
+        if depth >= _DEEPEST:
+            return Seen(other=any(self.work.works(edge.callee) for edge in edges))
+        inside = [self._inside(edge.callee, search, at, depth + 1) for edge in edges]
+        return Seen(any(seen.found for seen in inside), any(seen.other for seen in inside), any(seen.beginning for seen in inside))
 
     def last(self, function: Function, judge: Judge, crosses: Crosses | None = None) -> Seen:
         """What a call of a function comes to last."""
@@ -303,8 +305,3 @@ class Earlier:
 def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
     """The loops around some places, by their first blocks."""
     return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
-
-
-def _said(verdict: bool | None) -> Seen:
-    """What an instruction comes to by itself."""
-    return Seen(verdict is True, verdict is False, verdict is None)

@@ -107,7 +107,8 @@ class QueueWaits:
         others, _ = sites_of(list(self.transfer.values(second.at.function, other.register)))
         if made or others or near:
             return bool(made & others)
-        return True if _is_member(list(ours.values()), list(theirs.values()), first.at.function.is_cpp) else None
+        path = ours[first.at.function].path
+        return True if path and path == theirs[second.at.function].path else None
 
     def is_kept(self, queue: Queue) -> bool:
         """Whether an object, or a variable outside of functions, keeps a stream."""
@@ -143,12 +144,3 @@ class QueueWaits:
             here, place = call.function, above
             found.setdefault(here, place)
         return found
-
-
-def _is_member(ours: list[Place], theirs: list[Place], is_cpp: bool) -> bool:
-    """Whether two streams are the same member of objects; of C++ also where one object is reached over others."""
-    if not is_cpp:
-        return bool(ours[0].path) and ours[0].path == theirs[0].path
-    paths = [next((place.path for place in places if place.path), ()) for places in (ours, theirs)]
-    shorter, longer = sorted(paths, key=len)
-    return bool(shorter) and longer[-len(shorter) :] == shorter
