@@ -222,14 +222,14 @@ class Calls(Woken):
 
     def _call_places(self, function: Function) -> Iterable[tuple[Function, Instruction]]:
         found = dict.fromkeys(self.facts.call_places(function))
-        found.update(dict.fromkeys(self._read(function)))
+        found.update(dict.fromkeys(self._reading_places(function)))
         if function.is_cpp and function.owner is None:
             for unit in self.facts.program.mentioning(function.code.name):
                 for caller in unit.functions if not unit.is_cpp else ():
                     found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
         return found
 
-    def _read(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+    def _reading_places(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """Where a property is read: of each object that may have it."""
         is_plain = function.method is function and function.has_receiver and len(function.code.parameters) == 1 and not function.is_cpp
         units = self.facts.program.mentioning(function.code.name) if is_plain and function.code.decorators else ()
