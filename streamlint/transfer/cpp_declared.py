@@ -36,10 +36,14 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
         kind = declared_type(contexts, known._replace(register=one[3]))
         return kind[1][0] if kind is not None and kind[1] else None
     if one[0] == op.NAME:
-        method = function.method
-        owner = method.owner if method is not None else None
-        return _field_type(owner, function.text(one[3])) if owner is not None else None
+        return _own_type(function, function.text(one[3]))
     return None
+
+
+def _own_type(function: Function, name: str) -> TypeTuple | None:
+    """The declared type of a member of the object whose method a function is."""
+    owner = function.method.owner if function.method is not None else None
+    return _field_type(owner, name) if owner is not None else None
 
 
 def _held_type(contexts: Contexts, known: Known, one: Instruction) -> TypeTuple | None:
