@@ -243,7 +243,9 @@ class Beginnings:
 
     def _lasts(self, function: Function, register: int) -> bool:
         """Whether a register holds what came from outside, by itself or as an element that a loop takes, or is given to it."""
-        if any(place.root[0] != "register" for place in (self.places.of(function, register), *self.origins.of(function, register))):
+        if self.places.of(function, register).root[0] != "register":
+            return True
+        if any(place.root[0] != "register" for place in self.origins.of(function, register)):
             return True
         return any(use[0] in _KEEPING for _, use in ahead(function, register, _HOLDING))
 

@@ -25,6 +25,7 @@ class Meanwhile:
         self.transfer = transfer
         self._concurrent: dict[tuple[Function, Instruction, Function], bool] = {}
         self._waits: dict[tuple[Function, Instruction], bool] = {}
+        self._wakes: dict[tuple[Function, Instruction, int], bool] = {}
         self._let_go: dict[tuple[Function, Instruction], bool] = {}
 
     def is_concurrent(self, frame: Frame) -> bool:
@@ -61,8 +62,11 @@ class Meanwhile:
             return False
         if one[0] == op.INVOKE and function.text(one[4]) in function.known("wakes"):
             return True
-        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed] if depth else []
-        return any(self.wakes(each, inner, depth - 1) for each in callees for inner in each.by_opcode[op.INVOKE])
+        key = (function, one, depth)
+        if depth and key not in self._wakes:
+            callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
+            self._wakes[key] = any(self.wakes(each, inner, depth - 1) for each in callees for inner in each.by_opcode[op.INVOKE])
+        return depth > 0 and self._wakes[key]
 
     def waits(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction waits for another thread, which may have waited for the device before: a lock, a queue, a condition,

@@ -29,6 +29,8 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
 
 _DEEPEST = 20
+_MOST_FILES = 20
+"""Files that mention a property, beyond which only those that read it where it stands count."""
 
 
 class Calls(Woken):
@@ -220,11 +222,19 @@ class Calls(Woken):
 
     def _call_places(self, function: Function) -> Iterable[tuple[Function, Instruction]]:
         found = dict.fromkeys(self.facts.call_places(function))
+        found.update(dict.fromkeys(self._reading_places(function)))
         if function.is_cpp and function.owner is None:
             for unit in self.facts.program.mentioning(function.code.name):
                 for caller in unit.functions if not unit.is_cpp else ():
                     found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
         return found
+
+    def _reading_places(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """Where a property is read: of each object that may have it."""
+        is_plain = function.method is function and function.has_receiver and len(function.code.parameters) == 1 and not function.is_cpp
+        units = self.facts.program.mentioning(function.code.name) if is_plain and function.code.decorators else ()
+        for unit in units if len(units) <= _MOST_FILES else [function.unit]:
+            yield from ((user, one) for user, one in unit.attribute_uses.get(function.code.name, ()) if one[0] == op.ATTR)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers of the function with which a path begins."""

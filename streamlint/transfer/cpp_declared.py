@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.contexts import Contexts, Known
@@ -27,25 +28,35 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
         return declared_type(contexts, known._replace(register=one[5]))
     if one[0] == op.PARAM:
         return function.code.parameters[one[3]].type
-    if one[0] == op.DEREF:
-        return declared_type(contexts, known._replace(register=one[3]))
-    if one[0] == op.LOAD:
-        stored = (function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3])
-        return next((constants[each[3]] for each in stored if each is not None and each[0] == op.DECLARE), None)
-    if one[0] == op.ATTR:
-        base = declared_type(contexts, known._replace(register=one[3]))
-        _, meant = contexts.facts.named_type(function, base) if base is not None else (None, None)
-        return _field_type(meant, function.text(one[4])) if isinstance(meant, ClassInfo) else None
+    if one[0] in (op.DEREF, op.LOAD, op.ATTR):
+        return _held_type(contexts, known, one)
     if one[0] in (op.ITEM, op.ADDRESS_ITEM, op.INVOKE):
         if one[0] == op.INVOKE and function.text(one[4]) not in function.known("element-of"):
             return None
         kind = declared_type(contexts, known._replace(register=one[3]))
         return kind[1][0] if kind is not None and kind[1] else None
     if one[0] == op.NAME:
-        method = function.method
-        owner = method.owner if method is not None else None
-        return _field_type(owner, function.text(one[3])) if owner is not None else None
+        return _own_type(function, function.text(one[3]))
     return None
+
+
+def _own_type(function: Function, name: str) -> TypeTuple | None:
+    """The declared type of a member of the object whose method a function is."""
+    owner = function.method.owner if function.method is not None else None
+    return _field_type(owner, name) if owner is not None else None
+
+
+def _held_type(contexts: Contexts, known: Known, one: Instruction) -> TypeTuple | None:
+    """The declared type of what a reference is of, of a variable, or of a member of another object."""
+    function = known.function
+    if one[0] == op.LOAD:
+        stored = (function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3])
+        return next((function.unit.ir.constants[each[3]] for each in stored if each is not None and each[0] == op.DECLARE), None)
+    base = declared_type(contexts, known._replace(register=one[3]))
+    if one[0] == op.DEREF or base is None:
+        return base
+    _, meant = contexts.facts.named_type(function, base)
+    return _field_type(meant, function.text(one[4])) if isinstance(meant, ClassInfo) else None
 
 
 def _field_type(owner: ClassInfo, name: str) -> TypeTuple | None:
