@@ -29,15 +29,8 @@ class Fields:
 
     def given(self, function: Function, register: int, field: str) -> tuple[list[int], Instruction | None]:
         """The registers that a function puts into a member of an object, none where it puts nothing there, and what made the object."""
-        base = self.places.of(function, register)
-        base = base.behind("*") if base.path and base.path[-1] == "&" else base
-        register = self.behind(function, register)
-        stored = [
-            each[4]
-            for each in function.by_opcode[op.SET_ATTR]
-            if function.text(each[3]) == field and self.places.of(function, each[2]) == base
-        ]
-        stored += self._set_by_methods(function, base, field) or self._chained(function, register, field)
+        base, register = self.places.of(function, register), self.behind(function, register)
+        stored = self._stored(function, base.behind("*") if base.path and base.path[-1] == "&" else base, register, field)
         whole = _whole(function, register)
         made = _made_at(function, register if whole is None else whole[3])
         if whole is not None and made is not None:
@@ -48,6 +41,12 @@ class Fields:
         if not stored and made is not None and (listed := self._listed(function, made, field)) is not None:
             stored = [listed]
         return stored, made
+
+    def _stored(self, function: Function, base: Place, register: int, field: str) -> list[int]:
+        """The registers that a function's assignments and method calls put into a member of an object at a place."""
+        stores = (one for one in function.by_opcode[op.SET_ATTR] if function.text(one[3]) == field)
+        stored = [one[4] for one in stores if self.places.of(function, one[2]) == base]
+        return stored + (self._set_by_methods(function, base, field) or self._chained(function, register, field))
 
     def is_default_made(self, function: Function, register: int, made: Instruction) -> bool:
         """Whether an object is made of nothing, and no call gets it but the launches that it is for."""
