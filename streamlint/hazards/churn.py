@@ -70,8 +70,7 @@ class Churning:
             origin = (Site(first.function, first.instruction),) if held.calls else ()
             made = (Site(held.function, held.instruction), *held.calls[1:], *origin)
             loops = list(self.rounds.loops(held.function, held.instruction))
-            ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
-            ends = [end for end in ends if not self._is_refused(held, end)]
+            ends = list(self._ends(held))
             if ends:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
@@ -82,6 +81,12 @@ class Churning:
                 yield from self._repeated(held, made, ())
             else:
                 waiting += self._outside(held, loops, is_kept)
+
+    def _ends(self, held: Held) -> Iterator[End]:
+        """What ends an object in its function, but what hands out none at all then."""
+        for end in self.lifetimes.ends(held):
+            if not (held.is_owned and end.instruction == held.instruction) and not self._is_refused(held, end):
+                yield end
 
     def _is_refused(self, held: Held, end: End) -> bool:
         """Whether all ways on from an end give back nothing, where the function else gives the object back: whoever asks for it ends it."""

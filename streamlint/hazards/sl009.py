@@ -46,7 +46,7 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or may_be <= earlier:
             continue
-        is_usual = all(rounds.runs(site, None) for site in (*held.calls, held.site))
+        is_usual = held.needing is not None or all(rounds.runs(site, None) for site in (*held.calls, held.site))
         shown = may_be[0] and is_usual and _is_for_others(entry, held, once) and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
