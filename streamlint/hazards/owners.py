@@ -110,7 +110,7 @@ class Owners:
         """Whether each call of a function makes the owner at a place."""
         register = behind_copies(function, int(str(place.root[1]))) if place.root[0] == "register" else NOBODY
         one = function.definitions[register] if register >= 0 else None
-        return one is not None and one[0] in _MAKING
+        return one is not None and one[0] in _MAKING and register not in function.code.statics
 
     def _is_of_round(self, function: Function, loop: Loop, place: Place) -> bool:
         """Whether a place is another one in each round: of a variable that the round sets first, or an element that the loop counts."""
@@ -121,7 +121,8 @@ class Owners:
             stores = [one for one in function.by_opcode[op.STORE] if cell_of(function, one[2]).root == place.root]
             return bool(stores) and all(body.home[one] in loop.body for one in stores)
         one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-        return one is not None and one[0] != op.PHI and body.home[one] in loop.body
+        is_static = one is not None and one[2] in function.code.statics
+        return one is not None and not is_static and one[0] != op.PHI and body.home[one] in loop.body
 
     def _is_counted(self, function: Function, loop: Loop, key: object) -> bool:
         """Whether an index counts the rounds of a loop, from wherever it begins: ``i``, ``i + 1``."""

@@ -29,6 +29,7 @@ from streamlint.waits.questions import Key, alike, register_of
 _STATUS_LIBRARIES = frozenset({"cuda-runtime", "cuda-driver", "cuda-libraries"})
 _STATUS_TYPES = frozenset({"cudaError_t", "cudaError", "CUresult"})
 _DEEPEST = 6
+_LENGTH_OF_ISINSTANCE = 7
 
 
 class Frame(NamedTuple):
@@ -117,6 +118,8 @@ class Conditions:
             return is_so
         if (is_none := self._none_compared(frame, one)) is not None:
             return is_none
+        if self._is_no_kind(frame, one):
+            return False
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
             return found if found is not None else self._is_there(function, register)
@@ -187,6 +190,16 @@ class Conditions:
             return None
         is_none = self.constants.is_none(frame.function, compared[0], context_of(frame))
         return is_none if is_none is None else is_none == compared[1]
+
+    def _is_no_kind(self, frame: Frame, one: Instruction) -> bool:
+        """Whether a call asks what is None on the path whether it is an object of a class, or of several, that it names."""
+        function = frame.function
+        if one[0] != op.CALL or len(one) != _LENGTH_OF_ISINSTANCE or function.dotted(one[3]) != "isinstance":
+            return False
+        kind = function.definitions[one[6]]
+        kinds = [function.definitions[each] for each in kind[4:]] if kind is not None and kind[0] == op.BUILD else [kind]
+        is_named = all(each is not None and each[0] in (op.NAME, op.ATTR) for each in kinds)
+        return is_named and self.constants.is_none(function, one[5], context_of(frame)) is True
 
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""
