@@ -1,14 +1,12 @@
 """Instructions of Python that always raise, wherever they are reached: they read what nobody sets, or call with arguments that are missing.
 
 An attribute of the object itself is missing if the program makes such objects, no class above or below has it, no code sets one of that
-name anywhere, and no text holds the name; a global name, if nothing in the file binds it. A call misses an argument if the only function
-that it enters asks for one more. What stands in a ``try`` may be caught.
+name anywhere, and no text holds the name. A call misses an argument if the only function that it enters asks for one more. What stands
+in a ``try`` may be caught. A global name that nothing binds says nothing: pieces of programs are linted, too.
 """
 
 from __future__ import annotations
 
-import builtins
-import re
 from collections.abc import Iterator
 
 from streamlint.facts.autograd import given_for
@@ -21,10 +19,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 
-_WORDS = re.compile(r"\w+")
-_BUILTINS = frozenset(dir(builtins))
 _COMPUTED = ("setattr", "__dict__", "vars", "__getattr__", "__getattribute__", "__slots__")
-_BINDING = ("exec", "eval", "globals", "locals")
 
 
 def missing_in(graph: CallGraph, function: Function) -> frozenset[int]:
@@ -32,7 +27,7 @@ def missing_in(graph: CallGraph, function: Function) -> frozenset[int]:
     unit = function.unit
     if unit.is_cpp or not unit.path.endswith(".py") or function.code.kind != "function":
         return frozenset()
-    found = {function.blocks[one] for one in (*_attributes(graph.facts, function), *_names(function), *_calls(graph, function))}
+    found = {function.blocks[one] for one in (*_attributes(graph.facts, function), *_calls(graph, function))}
     caught = Graph.of(function.code)
     return frozenset(block for block in found if len(caught.successors[block]) == len(function.control.successors[block]))
 
@@ -72,18 +67,6 @@ def _is_whole(facts: Facts, definition: ClassInfo) -> bool:
     if len(bases) != len(definition.ir.bases) or not all(isinstance(base, ClassInfo) or base.name in plain for base in bases):
         return False
     return not any(word in held for word in _COMPUTED for held in (unit.attribute_uses, unit.name_uses, definition.methods))
-
-
-def _names(function: Function) -> Iterator[Instruction]:
-    """What reads global names that nothing binds."""
-    unit = function.unit
-    for one in function.by_opcode[op.NAME] if not any(word in unit.name_uses for word in _BINDING) else ():
-        name = function.text(one[3])
-        if name in unit.stored or name in _BUILTINS or name.startswith("_") or unit.stars:
-            continue
-        line = unit.source.text.splitlines()[function.code.at(one[1])[0] - 1]
-        if name in _WORDS.findall(line):  # what is written otherwise may be lowered to a name of the language
-            yield one
 
 
 def _calls(graph: CallGraph, function: Function) -> Iterator[Instruction]:

@@ -16,6 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, cell_of
+from streamlint.support.memo import memoized
 from streamlint.waits.operands import operand_of
 
 Edge = tuple[int, int]
@@ -151,20 +152,31 @@ class Growth:
         """Whether one side of a comparison is set to something that is computed from the other one, and not from itself."""
         states, request = (self._outer(view, self.kept.sources(view.function, side)) for side in (kept, wanted))
         states = frozenset(each for each in states if not (isinstance(each, Place) and self.is_new and each.root == _THIS))
-        mine = self._outer(view, self.kept.leaves(view.function, kept))
-        changed = ((target, values) for target, values in self._written(ways, states) if values & request and not values & mine)
-        return any(target not in values and any(is_within(target, state) for state in states - request) for target, values in changed)
+        mine, open_ = self._outer(view, self.kept.leaves(view.function, kept)), states - request
+        written = self._written(ways, open_) if request and open_ else ()
+        return any(values & request and not values & mine and target not in values for target, values in written)
 
     def _written(self, ways: _Behind, states: Leaves) -> Iterator[tuple[object, Leaves]]:
-        """What some blocks set, also in functions, with what one of the values that it may get is computed from."""
+        """What some blocks set of places, also in functions, with what one of the values that it may get is computed from."""
         for number in ways.reached:
-            for one in self.function.code.blocks[number]:
-                if one[0] in (op.CALL, op.INVOKE) and number in ways.only:
-                    yield from self.kept.assigned(self.function, one)
-                for target, value in self._assigned(one):
+            if number in ways.only:
+                yield from (each for each in self._set_by_calls(number) if any(is_within(each[0], state) for state in states))
+            for target, value in self._set_in(number):
+                if any(is_within(target, state) for state in states):
                     yield from ((target, found) for found in self._values(value, ways))
         for state, value in self._carried(states, ways.reached):
             yield from ((state, found) for found in self._values(value, ways))
+
+    @memoized
+    def _set_by_calls(self, number: int) -> list[tuple[Place, Leaves]]:
+        """What the functions that a block calls set, with what one of the values is computed from."""
+        calls = (one for one in self.function.code.blocks[number] if one[0] in (op.CALL, op.INVOKE))
+        return [each for one in calls for each in self.kept.assigned(self.function, one)]
+
+    @memoized
+    def _set_in(self, number: int) -> list[tuple[Place, int]]:
+        """What a block itself sets."""
+        return [each for one in self.function.code.blocks[number] for each in self._assigned(one)]
 
     def _carried(self, states: Leaves, reached: frozenset[int]) -> Iterator[tuple[int, int]]:
         """What some blocks give variables for the rounds that follow."""

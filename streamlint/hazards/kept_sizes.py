@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.across import given_for
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 
 Leaves = frozenset[object]
@@ -71,12 +72,15 @@ class KeptSizes:
                 if outer is not None:
                     yield root_place(outer), self.outer_leaves(function, one, edge.callee, found)
 
-    def _assigned(self, callee: Function, depth: int) -> Iterator[tuple[Place, Leaves]]:
+    @memoized
+    def _assigned(self, callee: Function, depth: int) -> list[tuple[Place, Leaves]]:
+        found: list[tuple[Place, Leaves]] = []
         for inner in callee.code.instructions():
             if inner[0] in (op.CALL, op.INVOKE):
-                yield from self.assigned(callee, inner, depth - 1)
+                found += self.assigned(callee, inner, depth - 1)
             for place, value in self.assigned_at(callee, inner):
-                yield from ((place, found) for found in self.values(callee, value))
+                found += ((place, leaves) for leaves in self.values(callee, value))
+        return found
 
     def assigned_at(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
         """What an instruction sets: a place, a static variable, a parameter that is a reference, what a library's method of it is given."""
