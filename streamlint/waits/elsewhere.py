@@ -13,7 +13,7 @@ from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Held
 from streamlint.waits.operands import argument_registers, is_element_type
 
-_OTHER, _HOST, _UNKNOWN = "other", "host", "unknown"
+_OTHER, HOST, _UNKNOWN = "other", "host", "unknown"
 _DEVICE, _TO = "device", "to"
 _MOST = 60
 """Registers that are looked at for one."""
@@ -33,16 +33,18 @@ class Elsewhere:
         for function in functions:
             for opcode in (op.CALL, op.INVOKE):
                 for one in function.by_opcode[opcode]:
-                    kinds |= self._named_by(function, one)
+                    kinds |= self.named_by(function, one)
                     if _UNKNOWN in kinds:
                         return False
         return _OTHER in kinds
 
-    def _named_by(self, function: Function, one: Instruction) -> set[str]:
-        """The kinds of devices that a call names."""
+    def named_by(self, function: Function, one: Instruction) -> set[str]:
+        """The kinds of devices that a call names: ``host``, ``other``, ``unknown``."""
         name = last_name(function, one)
         if name == "cuda" and one[0] == op.INVOKE:
             return {_UNKNOWN}
+        if one[0] == op.INVOKE and name in function.unit.models.marked("host-device"):
+            return {HOST}
         kinds = (None, _DEVICE) if name == _TO and one[0] == op.INVOKE else (_DEVICE,)
         given = (register for kind, register in argument_registers(function, one) if kind in kinds)
         return {kind for register in given for kind in self._kinds(function, register)}
@@ -78,6 +80,6 @@ class Elsewhere:
 def _kind_of(function: Function, word: object) -> str:
     """The kind of device that a constant names; none names the host's."""
     if word is None or isinstance(word, bool):
-        return _HOST
+        return HOST
     name, models = (word.partition(":")[0] if isinstance(word, str) else ""), function.unit.models
-    return _HOST if name in models.marked("host-device") else _OTHER if name in models.marked("other-device") else _UNKNOWN
+    return HOST if name in models.marked("host-device") else _OTHER if name in models.marked("other-device") else _UNKNOWN

@@ -42,6 +42,7 @@ from streamlint.waits.host_rounds_cpp import CppHostRounds
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import is_reason
 from streamlint.waits.placing import Placing
+from streamlint.waits.put_on_host import PutOnHost
 from streamlint.waits.together import makes_elsewhere
 
 _MOST = 200
@@ -60,6 +61,7 @@ class HostRounds:
         self._placings: dict[frozenset[Unit] | None, Placing] = {}
         self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)
+        self._put = PutOnHost(self._given, self._elsewhere)
         self._cpp = CppHostRounds(hot)
         self._known: dict[tuple[Function, Loop], bool] = {}
 
@@ -82,7 +84,9 @@ class HostRounds:
         if self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions):
             return True
         losses = {each: found for each in regions if (found := self._losses(each))}
-        return bool(losses) and all(self._are_of_host(each.function, found) for each, found in losses.items())
+        return bool(losses) and all(
+            self._are_of_host(each.function, found) or self._put.gives(each.function, found) for each, found in losses.items()
+        )
 
     def _is_stepped_on_host(self, first: Region) -> bool:
         """Whether a step of an optimizer belongs to a program that makes it itself, and nowhere chooses a device."""
