@@ -47,10 +47,10 @@ class Parameters:
         for other, owner in self.modules(function, register):
             if other is function:
                 yield from self.places.names(function, owner)
-            elif (given := self._given_to_constructor(function, other, owner)) is not None:
+                continue
+            if (given := self._given_to_constructor(function, other, owner)) is not None:
                 yield given
-            else:
-                yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
+            yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
 
     def modules(self, function: Function, register: int) -> Iterator[tuple[Function, int]]:
         """The registers of the modules of which a value is a parameter, or a container of parameters."""
