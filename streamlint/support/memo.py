@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Method = TypeVar("Method", bound=Callable[..., Any])
 
+_NONE_YET = object()
+
 
 def memoized(method: Method) -> Method:
     """Have a method compute its answer once for each of its arguments; the answers are kept with the object."""
@@ -22,8 +24,9 @@ def memoized(method: Method) -> Method:
         answers = self.__dict__.get(name)
         if answers is None:
             answers = self.__dict__[name] = {}
-        if given not in answers:
-            answers[given] = method(self, *given)
-        return answers[given]
+        found = answers.get(given, _NONE_YET)
+        if found is _NONE_YET:
+            found = answers[given] = method(self, *given)
+        return found
 
     return answer  # type: ignore[return-value]
