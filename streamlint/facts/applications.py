@@ -15,6 +15,7 @@ from streamlint.facts.program import Program, Unit
 from streamlint.facts.unused import Unused
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
+from streamlint.support.memo import memoized
 
 _MAIN, _NOTEBOOK = "__main__", ".ipynb"
 _PARTS = re.compile(r"[./\\]")
@@ -43,9 +44,6 @@ class Scripts:
 
     def __init__(self, unused: Unused) -> None:
         self.unused = unused
-        self._known: dict[Unit, frozenset[Unit] | None] = {}
-        self._around: dict[Unit, frozenset[Unit] | None] = {}
-        self._alone: dict[Unit, bool] = {}
 
     def may_run(self, unit: Unit, other: Unit) -> bool:
         """Whether one program may run functions of both files."""
@@ -55,31 +53,22 @@ class Scripts:
             return False
         return all(run is None or each in run for run, each in ((self.run_by(unit), other), (self.run_by(other), unit)))
 
+    @memoized
     def run_by(self, unit: Unit) -> frozenset[Unit] | None:
         """The files that one runs which is run by itself: all that it imports, over any number of files. None where that is not known."""
-        if unit not in self._known:
-            self._known[unit] = _run([unit]) if self._is_alone(unit) else None
-        return self._known[unit]
+        return _run([unit]) if self._is_alone(unit) else None
 
+    @memoized
     def _is_alone(self, unit: Unit) -> bool:
         """Whether a file is run by itself alone."""
-        if unit not in self._alone:
-            self._alone[unit] = not unit.is_cpp and (_is_notebook(unit) or (_asks(unit) and not self._may_be_imported(unit)))
-        return self._alone[unit]
+        return not unit.is_cpp and (_is_notebook(unit) or (_asks(unit) and not self._may_be_imported(unit)))
 
+    @memoized
     def run_with(self, unit: Unit) -> frozenset[Unit] | None:
         """The files that are run with one, by whichever that imports it: all that these import. None where that is not known."""
-        if unit not in self._around:
-            self._around[unit] = self.run_by(unit)
-            if self._around[unit] is None and _asks(unit) and not any(_packages(unit)):
-                self._around[unit] = _run(self._importing(unit))
-        return self._around[unit]
-
-    def _importing(self, unit: Unit) -> list[Unit]:
-        """A file, and those that import it, by themselves or by others."""
-        found = [unit]
-        for each in found:
-            found += [one for one in dict.fromkeys(self.unused.importers(each)) if one not in found]
+        found = self.run_by(unit)
+        if found is None and _asks(unit) and not any(_packages(unit)):
+            return _run(led_to([unit], self.unused.importers))  # and those that import it, by themselves or by others
         return found
 
     def _may_be_imported(self, unit: Unit) -> bool:

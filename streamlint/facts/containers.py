@@ -155,7 +155,7 @@ class Containers(Declared):
 
     def _if_same(self, value: Container | Rest, action: Callable[[], None], held: Object) -> None:
         if isinstance(value, Rest):
-            is_same = isinstance(held, (Rest, Varargs)) and (held is value or isinstance(held, Varargs))
+            is_same = held is value or isinstance(held, Varargs)
         else:
             is_same = isinstance(held, Container) and held.instruction is value.instruction and held.kind == value.kind
         if is_same:

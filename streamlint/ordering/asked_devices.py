@@ -45,4 +45,4 @@ class AskedDevices:
         made = function.definitions[register] if register >= 0 else None
         for call in self.transfer.modelled(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
             if call.row.effect == "factory":
-                yield from (*call.all("device"), *(call.all("like") if not call.all("device") else ()))
+                yield from call.all("device") or call.all("like")

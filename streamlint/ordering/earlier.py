@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.conditions import Conditions
 from streamlint.ordering.device_work import DeviceWork
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.origins import Origins
 
@@ -73,7 +74,6 @@ class Earlier:
         self.work = DeviceWork(origins)
         self.conditions = self.transfer.one_of(Conditions, self.transfer)
         self._raising: dict[Function, frozenset[tuple[int, int]]] = {}
-        self._taken: dict[tuple[Function, int], int | None] = {}
 
     def all_paths(
         self,
@@ -153,11 +153,15 @@ class Earlier:
         end = function.code.blocks[block][-1]
         if end[0] != op.BRANCH or end[3] == end[4]:
             return True
-        if (function, block) not in self._taken:
-            condition, turned = unnegated(function, end[2])
-            truth = self.conditions.at_best(function, condition)
-            self._taken[function, block] = None if truth is None else end[3 if truth != turned else 4]
-        return self._taken[function, block] in (None, after)
+        truth = self._truth(function, end[2])
+        return truth is None or end[3 if truth else 4] == after
+
+    @memoized
+    def _truth(self, function: Function, register: int) -> bool | None:
+        """The truth of a condition where calls of CUDA succeed, and a device of CUDA is there; None where it asks for neither."""
+        condition, turned = unnegated(function, register)
+        truth = self.conditions.at_best(function, condition)
+        return None if truth is None else truth != turned
 
     def _unbound(self, function: Function) -> frozenset[tuple[int, int]]:
         """Python: the steps behind which a variable is not bound that every return of a function gives back: that would raise."""

@@ -67,8 +67,7 @@ class Fields:
         for call, callee in ((one, edge.callee) for one in calls for edge in self.transfer.edges(function, one)):
             for one in callee.by_opcode[op.SET_ATTR]:
                 if callee.text(one[3]) == field and self.places.of(callee, one[2]) == place:
-                    value = callee.definitions[behind_copies(callee, one[4])]
-                    given = given_to(function, call, callee, value[3]) if value is not None and value[0] == op.PARAM else None
+                    given = _argument(function, call, callee, one[4])
                     found.append(op.NONE if given is None else given)
         return found
 
@@ -124,11 +123,16 @@ class Fields:
             ends = {places.of(callee, end[2]) for end in callee.by_opcode[op.RETURN] if end[2] >= 0} - {None}
             stores = [one for one in callee.by_opcode[op.SET_ATTR] if callee.text(one[3]) == field and places.of(callee, one[2]) in ends]
             for one in stores:
-                definition = callee.definitions[behind_copies(callee, one[4])]
-                given = given_to(caller, call, callee, definition[3]) if definition is not None and definition[0] == op.PARAM else None
+                given = _argument(caller, call, callee, one[4])
                 if given is not None and given >= 0:
                     found.append(given)
         return found
+
+
+def _argument(caller: Function, call: Instruction, callee: Function, register: int) -> int | None:
+    """The register that a call gives for the parameter which one of a function holds; None where it holds something else."""
+    one = callee.definitions[behind_copies(callee, register)]
+    return given_to(caller, call, callee, one[3]) if one is not None and one[0] == op.PARAM else None
 
 
 def _whole(function: Function, register: int) -> Instruction | None:

@@ -15,6 +15,7 @@ from streamlint.models import Row
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.places import Place
 from streamlint.ordering.queue_waits import Queue, QueueWaits
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Copied, Read, Recorded, Stream, Synchronized, Written
 from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
@@ -71,7 +72,6 @@ class Neighbours:
         self.work = earlier.work
         self.waits = QueueWaits(earlier)
         self.takes = earlier.takes
-        self._returning: dict[Function, frozenset[int]] = {}
 
     def is_waited_for(self, copy: HostCopy) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
@@ -217,10 +217,14 @@ class Neighbours:
     def _returns_from(self, function: Function, block: int) -> bool:
         """Whether a way on from a block comes to the end of a function, or to a handler, if any does: one that raises is none on which the
         host goes on."""
-        if function not in self._returning:
-            ends = (*function.code.handlers, *(function.blocks[one] for one in function.by_opcode[op.RETURN]))
-            self._returning[function] = frozenset(led_to(ends, function.control.predecessors.__getitem__))
-        return not self._returning[function] or block in self._returning[function]
+        returning = self._returning(function)
+        return not returning or block in returning
+
+    @memoized
+    def _returning(self, function: Function) -> frozenset[int]:
+        """The blocks from which a way comes to the end of a function, or to a handler."""
+        ends = (*function.code.handlers, *(function.blocks[one] for one in function.by_opcode[op.RETURN]))
+        return frozenset(led_to(ends, function.control.predecessors.__getitem__))
 
     def _behind(self, site: Site, calls: tuple[Site, ...]) -> _At:
         block, index = site.function.homes[site.instruction]

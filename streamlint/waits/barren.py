@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.ir.graph import led_to
 
 
 def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
@@ -15,8 +16,8 @@ def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
     body = hot.body(function)
     inside = loop.body - {loop.header}
     steps = {body.home[step.instruction] for step in hot.steps(function, region.flags)} & inside
-    leading = _reached(steps, body.graph.predecessors, inside) | {loop.header} if steps else frozenset[int]()
-    behind = _reached(steps, body.graph.successors, inside)
+    leading = {*_reached(steps, body.graph.predecessors, inside), loop.header} if steps else set[int]()
+    behind = set(_reached(steps, body.graph.successors, inside))
     return frozenset(
         (block, after)
         for block in leading - behind
@@ -25,13 +26,6 @@ def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
     )
 
 
-def _reached(blocks: Iterable[int], neighbours: Sequence[Collection[int]], within: Collection[int]) -> frozenset[int]:
+def _reached(blocks: Iterable[int], neighbours: Sequence[Collection[int]], within: Collection[int]) -> Iterator[int]:
     """Some blocks, and those that are reached from them over others."""
-    found: set[int] = set()
-    waiting = list(blocks)
-    while waiting:
-        block = waiting.pop()
-        if block in within and block not in found:
-            found.add(block)
-            waiting += neighbours[block]
-    return frozenset(found)
+    return led_to(blocks, lambda block: (each for each in neighbours[block] if each in within))

@@ -18,6 +18,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.support.memo import memoized
 from streamlint.waits.barren import barren_edges
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
@@ -161,9 +162,13 @@ class Idle:
         return any((one.function, one.loop) == (first.function, first.loop) for one in around)
 
     def _limits(self, region: Region, facts: Mapping[Fact, bool]) -> Limits:
-        without = frozenset((one.block, one.after) for one in region.rare) | barren_edges(self.hot, region)
+        without = frozenset((one.block, one.after) for one in region.rare) | self._barren(region)
         later = {fact: truth for fact, truth in facts.items() if not self.known.is_made_in(fact, region.blocks)}
         return Limits(region.loop.header if region.loop is not None else NOBODY, region.blocks, without, facts, later)
+
+    @memoized
+    def _barren(self, region: Region) -> frozenset[tuple[int, int]]:
+        return barren_edges(self.hot, region)
 
     def _inside(self, function: Function, facts: Mapping[Fact, bool]) -> Limits:
         """The limits of a function that is entered on the way: without the edges that are rare in each of its regions."""
