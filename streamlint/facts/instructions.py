@@ -167,6 +167,13 @@ def uncast(function: Function, register: int) -> int:
     return register
 
 
+def behind_copies(function: Function, register: int) -> int:
+    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in COPIES:
+        register = one[COPIES[one[0]]]
+    return register
+
+
 def assigned_at_once(function: Function, one: Instruction) -> int | None:
     """The register that a name of ``a, b = x, y`` is another name of; None of what is no such assignment."""
     made = function.definitions[one[3]] if one[0] == op.UNPACK and one[3] >= 0 and one[6] == op.NONE else None

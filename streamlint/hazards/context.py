@@ -15,7 +15,7 @@ from streamlint.findings.operations import Context as Surroundings
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import with_user_rows
-from streamlint.ordering.walk import Walk
+from streamlint.ordering.walk.walk import Walk
 from streamlint.support.records import replace
 from streamlint.transfer.transfer import Transfer
 

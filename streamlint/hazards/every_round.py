@@ -18,8 +18,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import Row
-from streamlint.ordering.conditions import Conditions as Statuses
-from streamlint.ordering.places import Places
+from streamlint.ordering.paths.conditions import Conditions as Statuses
+from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.questions import parts_of

@@ -16,8 +16,8 @@ from streamlint.hazards.foreign_order import ForeignOrder
 from streamlint.hazards.stream_files import libraries_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import IN_VIEW
-from streamlint.ordering.concurrent_work import Event
+from streamlint.ordering.streams.choices import IN_VIEW
+from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launches import OPENED
 from streamlint.transfer.waiting import Exchanged
 

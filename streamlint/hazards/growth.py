@@ -15,7 +15,7 @@ from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_pla
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import ADDRESS, POINTEE, Place, cell_of
+from streamlint.ordering.places.places import ADDRESS, POINTEE, Place, cell_of
 from streamlint.support.memo import memoized
 from streamlint.waits.operands import operand_of
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import behind_copies
 from streamlint.facts.objects import Site
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choice import Choice, behind_copies
-from streamlint.ordering.choices import AMBIENT, NULL
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import AMBIENT, NULL
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 

@@ -15,8 +15,8 @@ from streamlint.hazards.churn import Churn, Churning
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.lifetimes import Held, made_by
-from streamlint.ordering.places import Place
+from streamlint.ordering.places.places import Place
+from streamlint.ordering.walk.lifetimes import Held, made_by
 from streamlint.transfer.actions import NULL, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer

@@ -10,7 +10,7 @@ from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.places import Places
+from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 
 Works = Callable[[Function, Instruction], bool]

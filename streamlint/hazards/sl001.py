@@ -20,11 +20,11 @@ from streamlint.hazards.seldom import Seldom
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.earlier import Earlier
-from streamlint.ordering.early_reads import EarlyReads
-from streamlint.ordering.empty_queues import EmptyQueues
-from streamlint.ordering.neighbours import Neighbours
-from streamlint.ordering.streams import sites_of
+from streamlint.ordering.null_stream.empty_queues import EmptyQueues
+from streamlint.ordering.races.early_reads import EarlyReads
+from streamlint.ordering.streams.earlier import Earlier
+from streamlint.ordering.streams.neighbours import Neighbours
+from streamlint.ordering.streams.streams import sites_of
 from streamlint.transfer.actions import NAMED, Copied
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps

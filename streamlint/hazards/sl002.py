@@ -17,9 +17,9 @@ from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
-from streamlint.ordering.cached_streams import CachedStream, CachedStreams
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.null_stream.cached_streams import CachedStream, CachedStreams
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import NULL
 from streamlint.support.records import replace
 from streamlint.transfer.actions import HANDLE
 from streamlint.transfer.launch_rows import Queued

@@ -11,8 +11,8 @@ from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams, created
-from streamlint.ordering.race_judge import Race
-from streamlint.ordering.races import Races
+from streamlint.ordering.races.race_judge import Race
+from streamlint.ordering.races.races import Races
 from streamlint.transfer.actions import APART, CURRENT
 
 RULE = CrossStreamUseWithoutWait

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.reuses import Reuse, Reuses
+from streamlint.ordering.races.reuses import Reuse, Reuses
 
 RULE = HostBufferReusedInFlight
 

@@ -14,10 +14,10 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.once import Once
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
-from streamlint.ordering.arms import Arms, Way
-from streamlint.ordering.entries import Entry
-from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
-from streamlint.ordering.measuring import Agreements, Measuring
+from streamlint.ordering.memory.arms import Arms, Way
+from streamlint.ordering.null_stream.measuring import Agreements, Measuring
+from streamlint.ordering.threads.entries import Entry
+from streamlint.ordering.threads.gil import FOR_DRIVER, Gil, Held
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 

@@ -14,9 +14,9 @@ from streamlint.hazards.seldom import Seldom
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.array_streams import array_of, is_made_without
-from streamlint.ordering.streams import Currents
-from streamlint.ordering.threads import Started, Threads
+from streamlint.ordering.streams.array_streams import array_of, is_made_without
+from streamlint.ordering.streams.streams import Currents
+from streamlint.ordering.threads.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies

@@ -9,7 +9,7 @@ from streamlint.facts.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import HostRead
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.collective_reads import CollectiveReads
+from streamlint.ordering.threads.collective_reads import CollectiveReads
 
 RULE = CollectiveThenHostRead
 

@@ -13,9 +13,9 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.choices import NULL
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.passed_streams import PassedStreams
+from streamlint.ordering.null_stream.passed_streams import PassedStreams
+from streamlint.ordering.streams.choices import NULL
+from streamlint.ordering.streams.concurrent_work import Event
 
 RULE = BlockingStream
 

@@ -12,7 +12,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.foreign import DEEPEST, LIBRARIES, ForeignWork, Pair
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.streams.choices import NULL
 from streamlint.transfer.launches import OPENED
 
 RULE = ForeignLibraryStream

@@ -16,8 +16,8 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.lifetimes import Held, made_by
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.places.places import Place, rest_behind
+from streamlint.ordering.walk.lifetimes import Held, made_by
 from streamlint.transfer.modelled import ModelledCall
 
 RULE = StreamChurn

@@ -9,7 +9,7 @@ from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.exported_events import ExportedEvents
+from streamlint.ordering.threads.exported_events import ExportedEvents
 
 RULE = IpcEventTooShortLived
 

@@ -16,7 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.streams.choices import NULL
 from streamlint.waits.operands import Given, argument_registers
 
 _FEWEST = 4

@@ -192,6 +192,16 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     return None
 
 
+def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
+    if call[0] in (op.CALL, op.INVOKE):
+        return operand_of(caller, call, callee, index)
+    if call[0] in (op.CONSTRUCT, op.NEW) and callee.is_cpp:
+        place = index - 1
+        return call[5:][place] if 0 <= place < len(call[5:]) else None
+    return op.NONE
+
+
 def spread_for(function: Function, call: Instruction, callee: Function, index: int) -> Iterator[tuple[str | int, int]]:
     """What a call spreads that may hold an argument for a parameter, each with the key under which it would."""
     parameter, position = callee.code.parameters[index], bound_of(function, call, callee)

@@ -12,9 +12,9 @@ from streamlint.frontends import python
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.ordering.parts import begins, length, lies_in, plus, sum_of
-from streamlint.ordering.places import Places
-from streamlint.ordering.turns import Turns
+from streamlint.ordering.memory.parts import begins, length, lies_in, plus, sum_of
+from streamlint.ordering.paths.turns import Turns
+from streamlint.ordering.places.places import Places
 
 
 def _lowered(text: str) -> ModuleIR:
