@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, External, FunctionObject, Memory, Site
 from streamlint.hazards.churn import Churn, Churning, entering
 from streamlint.hazards.context import Context
 from streamlint.ir import Instruction

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Container, Instance, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Container, Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamlint.config.options import Options
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Program
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Program
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
 from streamlint.findings import Span
 from streamlint.findings.operations import Context as Surroundings
 from streamlint.ir import Instruction

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.constructions import is_constructor, is_destructor
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant as ConstantObject
-from streamlint.facts.objects import Memory, Scalar, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Constant as ConstantObject
+from streamlint.facts.code.objects import Memory, Scalar, Site
+from streamlint.facts.graph.call_graph import Edge
+from streamlint.facts.values.constructions import is_constructor, is_destructor
 from streamlint.findings import Span
 from streamlint.hazards.instead import is_chosen_by_branch
 from streamlint.hazards.same_memory import SameMemory

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.absent import truth_on_cuda
-from streamlint.facts.aliases import path_of
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, unnegated
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Constant, Site
-from streamlint.facts.trials import is_search
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.objects import Constant, Site
+from streamlint.facts.code.trials import is_search
+from streamlint.facts.graph.absent import truth_on_cuda
+from streamlint.facts.graph.aliases import path_of
+from streamlint.facts.repetition.loops import Body
 from streamlint.hazards.growth import Edge, Growth
 from streamlint.hazards.kept_sizes import KeptSizes
 from streamlint.ir import Instruction

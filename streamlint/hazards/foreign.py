@@ -7,10 +7,10 @@ from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.checks.sl027_foreign_library_stream import NAMES
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
 from streamlint.hazards.foreign_memory import ForeignMemory, Held, home_of
 from streamlint.hazards.foreign_order import ForeignOrder
 from streamlint.hazards.stream_files import libraries_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Container, Memory, Site
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.storage import Storages, plain
 from streamlint.ordering.places.places import Element, Place, Places

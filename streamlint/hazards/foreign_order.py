@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.hazards.foreign_memory import context_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, uncast, unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, uncast, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_place, is_within, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.churn import Churn
 from streamlint.hazards.context import Context
 from streamlint.hazards.every_round import EveryRound

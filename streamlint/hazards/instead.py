@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind_copies
-from streamlint.facts.objects import FunctionObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.null_stream.found_null import ways

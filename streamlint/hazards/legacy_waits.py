@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.findings import Span
 from streamlint.hazards.context import span_of
 from streamlint.hazards.streams import Streams

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.counters import is_counter
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind_copies
-from streamlint.facts.objects import Site
+from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
-from streamlint.facts import objects
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Constant, External, Site
+from streamlint.facts.code import objects
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Evidence, Memory
 from streamlint.hazards.context import Context, span_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory as Held
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory as Held
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.hazards.context import Context, span_of

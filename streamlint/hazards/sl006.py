@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.facts import Facts
 from streamlint.findings import Finding, Span
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Holding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, LibraryObject, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Memory
 from streamlint.hazards.context import Context, span_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl027_foreign_library_stream import ForeignLibraryStream
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.foreign import DEEPEST, LIBRARIES, ForeignWork, Pair

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
-from streamlint.facts.passing import is_put
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, Site
+from streamlint.facts.code.passing import is_put
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.findings import Finding
 from streamlint.findings.operations import LoopFrame, Operation
 from streamlint.hazards.churn import Churn, Churning

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.build_files import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
-from streamlint.facts.extensions import Extensions
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.extensions import Extensions
+from streamlint.facts.files.program import Unit
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
-from streamlint.facts.autograd import offset_of
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import DICT, LIST, arguments_of, behind
-from streamlint.facts.members import ELEMENT_TYPE
-from streamlint.facts.objects import Constant, CppName, DeviceValue, External, Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import Called, receiver_of
+from streamlint.facts.code.instructions import DICT, LIST, arguments_of, behind
+from streamlint.facts.code.objects import Constant, CppName, DeviceValue, External, Memory
+from streamlint.facts.files.autograd import offset_of
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.members import ELEMENT_TYPE
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

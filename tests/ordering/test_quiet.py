@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.liveness import Liveness, spread
 from streamlint.ordering.paths.quiet import Quiet, heads, touch

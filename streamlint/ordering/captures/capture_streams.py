@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import External, LibraryObject, Object, Site, Unknown
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.capture_walk import ORIGIN, CaptureWalk

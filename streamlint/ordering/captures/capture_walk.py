@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import is_none, uncast
-from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import is_none, uncast
+from streamlint.facts.code.objects import External, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

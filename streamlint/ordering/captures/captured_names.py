@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Scalar, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ordering.memory.captured import Captured
 from streamlint.ordering.paths.states import State

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.cuda_model.capture import Mode, Status
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.captures.compiled import Compiled, Region

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Constant, LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, LibraryObject, Site
+from streamlint.facts.values.nodes import Node
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall

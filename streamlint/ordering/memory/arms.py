@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Constant, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Constant, Site
+from streamlint.facts.files.cpp_scopes import scope_of
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.spaces import Spaces
 from streamlint.ordering.paths.decided import Link

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ordering.memory.captured import Captured
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.device_code import DeviceCode
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.device_code import DeviceCode
+from streamlint.facts.graph.facts import Facts
 from streamlint.frontends import LOST
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory, Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, LibraryObject, Memory, Object, Scalar, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.memo import memoized

@@ -6,8 +6,8 @@ is said.
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamlint.facts.assertions import Assertions
-from streamlint.facts.cpp_templates import Meant
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind_copies
-from streamlint.facts.objects import DeviceValue, Memory, Site
+from streamlint.facts.code.assertions import Assertions
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import DeviceValue, Memory, Site
+from streamlint.facts.files.cpp_templates import Meant
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import SPACES

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import assigned_at_once, behind, behind_copies
-from streamlint.facts.objects import Constant, Memory, are_plain, is_unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import assigned_at_once, behind, behind_copies
+from streamlint.facts.code.objects import Constant, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

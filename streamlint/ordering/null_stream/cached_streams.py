@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.constructions import is_constructor, is_destructor
-from streamlint.facts.cpp_scopes import last_part
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Constant, Instance, LibraryObject, Site
+from streamlint.facts.files.cpp_scopes import last_part
+from streamlint.facts.files.program import Unit
+from streamlint.facts.values.constructions import is_constructor, is_destructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled

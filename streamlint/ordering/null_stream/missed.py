@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.streams.lanes import Lane, Lanes
 from streamlint.ordering.walk.event_walk import EventWalk

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.ordering.memory.storage import Storages
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.streams.choice import Choice

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.files.cpp_scopes import scope_of
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models

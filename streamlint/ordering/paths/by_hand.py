@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
-from streamlint.facts.scopes import ExternalName
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject
+from streamlint.facts.files.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

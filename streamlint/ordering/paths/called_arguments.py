@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES
-from streamlint.facts.objects import BoundMethod, FunctionObject, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES
+from streamlint.facts.code.objects import BoundMethod, FunctionObject, Unknown
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame

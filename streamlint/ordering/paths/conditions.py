@@ -9,10 +9,10 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.conditions import Conditions as Branches
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES
-from streamlint.facts.objects import CppName, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES
+from streamlint.facts.code.objects import CppName, Site
+from streamlint.facts.graph.conditions import Conditions as Branches
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

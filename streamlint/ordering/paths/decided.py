@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamlint.facts.cpp_scopes import last_part, scope_of
-from streamlint.facts.cpp_templates import Meant, is_parameter
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Constant, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Constant, Site
+from streamlint.facts.files.cpp_scopes import last_part, scope_of
+from streamlint.facts.files.cpp_templates import Meant, is_parameter
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.questions import Key, alike

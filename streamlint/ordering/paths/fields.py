@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind_copies
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.kept_members import KeptMembers

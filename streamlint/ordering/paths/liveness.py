@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.topics import topic

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, DICT, LIST
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES, DICT, LIST
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.transfer.transfer import Transfer

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, failing

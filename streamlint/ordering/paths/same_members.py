@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.kept_members import KeptMembers

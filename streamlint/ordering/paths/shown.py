@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph, led_to
 from streamlint.transfer.transfer import Transfer

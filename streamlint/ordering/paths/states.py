@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.dispatch import Classes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Elements
-from streamlint.facts.passing import STORES
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Elements
+from streamlint.facts.code.passing import STORES
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Object
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

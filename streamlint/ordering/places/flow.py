@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.containers import ends_of
-from streamlint.facts.functions import Function
-from streamlint.facts.language import MAKING_DICTS
-from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Memory, Site
+from streamlint.facts.values.containers import ends_of
+from streamlint.facts.values.language import MAKING_DICTS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.cpp_flow import element_taken, put_together

@@ -6,9 +6,9 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

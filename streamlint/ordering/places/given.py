@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import FunctionObject, Instance, Object
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import FunctionObject, Instance, Object
+from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer

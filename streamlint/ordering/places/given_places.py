@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Elements
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Elements
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Places, Root
 from streamlint.support.memo import memoized

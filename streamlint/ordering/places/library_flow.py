@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.containers import mapping_of_pair
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.keyword_stores import attributes_of
-from streamlint.facts.objects import External, FunctionObject
-from streamlint.facts.passing import put_by_function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.keyword_stores import attributes_of
+from streamlint.facts.code.objects import External, FunctionObject
+from streamlint.facts.code.passing import put_by_function
+from streamlint.facts.values.containers import mapping_of_pair
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.traits import Trait

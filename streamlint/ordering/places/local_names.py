@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import assigned_at_once
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import assigned_at_once
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Element, Place
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.flow import EVENT, STREAM

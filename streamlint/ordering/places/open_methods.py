@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer

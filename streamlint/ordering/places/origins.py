@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, External, Instance, Object, Site
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, External, Instance, Object, Site
+from streamlint.facts.code.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import ANY, Element, Key, Place, Places, register_place

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
-from streamlint.facts.objects import Constant, Container, Group, Instance, LibraryObject
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import COPIES, assigned_at_once, element_given, uncast
+from streamlint.facts.code.objects import Constant, Container, Group, Instance, LibraryObject
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.c_api import taken_apart

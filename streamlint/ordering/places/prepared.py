@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.frames import Arguments
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.objects import (
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import Called, receiver_of
+from streamlint.facts.code.objects import (
     BoundMethod,
     BoundPartial,
     ClassObject,
@@ -19,6 +18,7 @@ from streamlint.facts.objects import (
     PartialObject,
     Site,
 )
+from streamlint.facts.values.frames import Arguments
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.library_flow import elements_given

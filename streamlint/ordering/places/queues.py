@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import ANY, NEWEST, Element, Key, Place, Places, rest_behind

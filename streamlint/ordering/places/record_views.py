@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, Memory, Object
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Instance, Memory, Object
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Element, Key, Place, Places
 from streamlint.transfer.transfer import Transfer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.counters import is_counter
-from streamlint.facts.functions import Function
+from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop

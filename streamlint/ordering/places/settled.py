@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.transfer import Transfer

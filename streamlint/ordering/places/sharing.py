@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.keyword_stores import sets_keywords
-from streamlint.facts.passing import attribute_asked, attributes_given, is_put, put_by_function
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.keyword_stores import sets_keywords
+from streamlint.facts.code.passing import attribute_asked, attributes_given, is_put, put_by_function
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Places

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import DICT, LIST
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import DICT, LIST
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.c_api import is_of_c, taken_apart

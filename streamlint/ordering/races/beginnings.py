@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import cast
 
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.device_code import DeviceCode
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind_copies, last_name
-from streamlint.facts.objects import Constant, FunctionObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies, last_name
+from streamlint.facts.code.objects import Constant, FunctionObject, Site
+from streamlint.facts.files.cpp_scopes import scope_of
+from streamlint.facts.files.device_code import DeviceCode
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

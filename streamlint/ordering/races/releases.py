@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, ModuleObject, Site, is_unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import External, ModuleObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.given_storage import GivenStorage, GivenUse

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Memory, Object, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of

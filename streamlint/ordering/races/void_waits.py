@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.null_stream.same_stream_waits import DEFAULT, VoidWait
 from streamlint.ordering.paths.on_path import as_passed

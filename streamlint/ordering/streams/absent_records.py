@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Constant, Instance, Site, Unknown
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Constant, Instance, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import ANY, Element, Key

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES
-from streamlint.facts.objects import Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES
+from streamlint.facts.code.objects import Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.files.cpp_scopes import scope_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

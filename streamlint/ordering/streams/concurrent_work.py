@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.counters import counts_rounds
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name, unnegated
-from streamlint.facts.objects import Site
+from streamlint.facts.code.counters import counts_rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name, unnegated
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

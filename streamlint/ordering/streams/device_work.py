@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamlint.facts.effects import Effect, Effects
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Scalar
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Scalar
+from streamlint.facts.repetition.effects import Effect, Effects
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from streamlint.facts.counters import leaves_rounds
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.objects import Site
+from streamlint.facts.code.counters import leaves_rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models

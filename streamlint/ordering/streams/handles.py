@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, LibraryObject, Object, Site, Unknown
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places.places import Places, is_object

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.reaching import above
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.reaching import above
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Place, Places, rest_behind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import is_none, unnegated
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import is_none, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Places

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.ordering.streams.streams import sites_of
 from streamlint.transfer.actions import NAMED, NULL, Stream
 from streamlint.transfer.carried import Carriers

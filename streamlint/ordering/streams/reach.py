@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.cpp_scopes import CppScopes, scope_of
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Site, are_plain
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import ClassObject, FunctionObject, Instance, Site, are_plain
+from streamlint.facts.files.cpp_scopes import CppScopes, scope_of
+from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple

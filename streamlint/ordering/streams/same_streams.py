@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.flow import STREAM, Tracked

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import COPIES, behind
-from streamlint.facts.objects import ClassObject, Instance, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import COPIES, behind
+from streamlint.facts.code.objects import ClassObject, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import LibraryObject, Object, Site, Unknown, is_unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import LibraryObject, Object, Site, Unknown, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph

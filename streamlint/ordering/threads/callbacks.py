@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import (
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import (
     BoundMethod,
     FunctionObject,
     Instance,

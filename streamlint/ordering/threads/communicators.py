@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.facts.objects import Constant, External, LibraryObject, Site
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Site
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.transfer.carried import Carriers

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.cpp_scopes import last_part, scope_of
-from streamlint.facts.exports import Export, marks
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Object, Site, without_partials
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import BoundMethod, FunctionObject, Object, Site, without_partials
+from streamlint.facts.files.cpp_scopes import last_part, scope_of
+from streamlint.facts.files.exports import Export, marks
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled

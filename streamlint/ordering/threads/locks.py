@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import only_source
-from streamlint.facts.objects import Instance, LibraryObject
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import only_source
+from streamlint.facts.code.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import until

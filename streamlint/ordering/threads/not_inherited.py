@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.streams.streams import OF_THREAD, Currents

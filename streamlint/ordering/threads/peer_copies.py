@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.build_files import build_root, lies_beside
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import POINTEE, Element, Key, Place, Places

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import Function
-from streamlint.facts.library_effects import SYMBOLS
-from streamlint.facts.objects import Container, LibraryObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, LibraryObject, Memory, Site
+from streamlint.facts.graph.call_graph import Edge
+from streamlint.facts.values.library_effects import SYMBOLS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

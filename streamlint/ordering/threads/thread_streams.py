@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.models import Models
 from streamlint.ordering.places.places import Places

@@ -10,9 +10,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Instance, Memory, Site
+from streamlint.facts.files.cpp_scopes import scope_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

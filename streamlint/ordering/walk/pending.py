@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, Memory, Scalar, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container, External, Memory, Scalar, Site
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.on_device import may_be_there

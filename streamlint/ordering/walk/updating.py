@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.counters import counts_rounds
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.code.counters import counts_rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Site
+from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.called_arguments import CalledArguments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
