@@ -148,7 +148,7 @@ class DefinitionLowering(AddressLowering):
     def generator_body(self, node: Comprehension, captured: list[str]) -> None:
         """The loops of a generator expression around its ``yield``."""
         self.parameters([Param(".0")], captured)
-        first = self.read_name(".0", node.at)
+        first = self.source_of(self.read_name(".0", node.at), node.clauses[0].iterable.at)
         self.clauses(node.clauses, lambda: self.yield_element(node), first)
         self.finish(node.at)
 

@@ -115,6 +115,10 @@ class FunctionLowering:
             return self.builder.define(op.LOAD, at, self.cell(*outer))
         return self.builder.define(op.NAME, at, self.k(name))
 
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name of Python's builtins means that here: neither this body, nor one around it, nor the file binds it."""
+        return self.variable(name) not in self.locals and name not in self.free and name not in self.module.bound
+
     def write_name(self, name: str, value: int, at: Position) -> None:
         """Bind a name."""
         variable = self.variable(name)

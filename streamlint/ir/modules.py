@@ -20,6 +20,7 @@ class ModuleLowering:
         self.codes: list[Code] = []
         self.classes: list[ClassIR | None] = []
         self.annotations: dict[tuple[int, str], str] = {}
+        self.bound: frozenset[str] = frozenset()  # the names that the file itself binds
         self.numbers: dict[Function, int] = {}  # C++: a method that is defined outside of its class stands in both
 
     def new_code(self, name: str, qualname: str, kind: str, row: int, parent: int) -> Code:
@@ -60,6 +61,7 @@ def lower(module: Module) -> ModuleIR:
     code = shared.new_code("<module>", "<module>", "module", 1, op.NONE)
     scope = module_scope(module.body, is_cpp)
     scope.outermost |= scope.bound
+    shared.bound = frozenset(scope.bound)
     kind = CppLowering if is_cpp else DefinitionLowering
     lowering = kind(shared, code, scope, is_cpp)
     lowering.locals, lowering.cells = set(), set()

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.expressions import EXPRESSIONS, ExpressionLowering
+from streamlint.ir.expressions import EXPRESSIONS
 from streamlint.ir.lowering import Frame, annotation_text
+from streamlint.ir.sources import Source, SourceLowering
 from streamlint.program import (
     Assign,
     AssignExpr,
@@ -62,7 +63,7 @@ def _pairs(target: Expression, value: Expression) -> Iterator[tuple[Expression, 
         yield target, value
 
 
-class StatementLowering(ExpressionLowering):
+class StatementLowering(SourceLowering):
     """Lowers statements that need no frame of exceptions."""
 
     def body(self, body: Body) -> None:
@@ -266,15 +267,13 @@ class StatementLowering(ExpressionLowering):
         """``for target in iterable``."""
         assert node.iterable is not None
         assert node.target is not None
-        iterator = self.emit(op.ITER, node.iterable.at, self.value(node.iterable))
+        source = self.source(node.iterable)
         head, body, done, after = (self.builder.new_block() for _ in range(4))
         self.builder.jump(head)
         self.builder.start(head, sealed=False)
-        self.builder.branch(self.emit(op.MORE, node.at, iterator), body, done, node.at)
-        self.builder.start(body)
+        element = self.next_element(source, node.at, node.target.at, body, done)
         self.frames.append(Frame(after=after, next_round=head))
         depth = len(self.frames)
-        element = self.emit(op.NEXT, node.target.at, iterator)
         self.loop_target(node, self.emit(op.AWAIT, node.target.at, element) if node.is_async else element)
         self.body(node.body)
         self.close(depth)
@@ -344,7 +343,7 @@ class StatementLowering(ExpressionLowering):
         if node.kind == "generator":
             return self.generator(node)
         found = self.builder.define(op.DICT, node.at) if node.kind == "dict" else self.builder.define(op.BUILD, node.at, self.k(node.kind))
-        self.clauses(node.clauses, lambda: self.add_element(found, node), self.value(node.clauses[0].iterable))
+        self.clauses(node.clauses, lambda: self.add_element(found, node), self.source(node.clauses[0].iterable))
         return found
 
     def add_element(self, found: int, node: Comprehension) -> None:
@@ -356,20 +355,18 @@ class StatementLowering(ExpressionLowering):
         else:
             self.builder.add(op.APPEND, node.element.at, found, self.value(node.element))
 
-    def clauses(self, clauses: tuple[Clause, ...], element: Callable[[], None], first: int) -> None:
+    def clauses(self, clauses: tuple[Clause, ...], element: Callable[[], None], first: Source) -> None:
         """The loops of a comprehension around its element; their targets are names of their own."""
         self.renamed.append({})
         heads: list[tuple[int, int]] = []
         for number, clause in enumerate(clauses):
-            iterator = self.emit(op.ITER, clause.iterable.at, self.value(clause.iterable) if number else first)
+            source = self.source(clause.iterable) if number else first
             head, body, after = (self.builder.new_block() for _ in range(3))
             self.builder.jump(head)
             self.builder.start(head, sealed=False)
-            self.builder.branch(self.emit(op.MORE, clause.iterable.at, iterator), body, after, clause.iterable.at)
-            self.builder.start(body)
+            value = self.next_element(source, clause.iterable.at, clause.target.at, body, after)
             for name in self.target_names(clause.target):
                 self.hide(name)
-            value = self.emit(op.NEXT, clause.target.at, iterator)
             self.assign(clause.target, self.emit(op.AWAIT, clause.target.at, value) if clause.is_async else value, clause.target.at)
             for test in clause.tests:
                 fits = self.builder.new_block()

@@ -198,7 +198,9 @@ class Program:
             self.block(depth + 1)
 
     def _for(self, depth: int) -> None:
-        self.line(depth, f"for {self.random.choice(self.names)} in range({self.random.randint(0, 3)}):")
+        rounds = self.random.randint(0, 3)
+        values = f"range({rounds})" if self.random.random() < 0.7 else f"iter([*range({rounds}), -1].copy().pop, {self.random.randint(-1, 2)})"
+        self.line(depth, f"for {self.random.choice(self.names)} in {values}:")
         self._looped(depth)
 
     def _while(self, depth: int) -> None:

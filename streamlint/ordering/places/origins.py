@@ -177,7 +177,9 @@ class Origins:
     @cached_property
     def _thread_functions(self) -> list[Function]:
         """The functions that threads of the program run."""
-        starts = (edge for call in self.transfer.sites({"thread"}) for edge in self.transfer.edges(call.function, call.instruction))
+        starts = (
+            edge for call in self.transfer.sites({"thread", "start"}) for edge in self.transfer.edges(call.function, call.instruction)
+        )
         return list(dict.fromkeys(edge.callee for edge in starts if edge.is_elsewhere))
 
     def _is_same(self, mine: Container, its: Object) -> bool:

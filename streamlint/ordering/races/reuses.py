@@ -217,6 +217,23 @@ class Reuses(Indexed):
             known = {(state.frame, key, said) for key, said in self._rounds.later(function, loop, is_slot)}
             yield self._anew(after._replace(decided=after.decided | known), function)
 
+    def _inside(self, state: State, one: Instruction, index: int, callee: Function) -> Iterator[State]:
+        is_later = self._is_later_round(state, one)
+        for inside in super()._inside(state, one, index, callee):
+            if is_later and inside.frame.caller is state.frame:
+                known = {(inside.frame, key, said) for key, said in self._rounds.entered(callee)}
+                yield inside._replace(decided=inside.decided | known)
+            else:
+                yield inside
+
+    def _is_later_round(self, state: State, one: Instruction) -> bool:
+        """Whether a call comes in a later round than the copy, which a call behind it has made: a slot that it finds comes again."""
+        if state.frame.caller is not None or not state.path or state.path[-1] not in state.frame.function.homes:
+            return False
+        function = state.frame.function
+        loops = [loop for loop in function.loop_heads.values() if function.blocks[one] in loop.body]
+        return any(function.blocks[state.path[-1]] in loop.body for loop in loops) and function.runs_before(one, state.path[-1])
+
     def _returned(self, state: State, register: int) -> Iterator[State]:
         yield from super()._returned(self._anew(state, state.frame.function), register)
 
