@@ -24,7 +24,8 @@ from streamlint.transfer.transfer import Transfer
 
 
 class Where(NamedTuple):
-    """A stream, and the function of the path in which its register stands."""
+    """A stream, and the function in which its register stands: one of the path, or one that stands still between the begin of a scope,
+    which the path is in, and its end."""
 
     frame: Frame
     stream: Stream
@@ -57,12 +58,27 @@ class CopyStreams(Holding):
         while stream.kind == CURRENT:
             current = self.currents.at(frame.function, one)
             if current is not None:
-                return Where(frame, current)
+                return self._within(frame, current) or Where(frame, current)
             if frame.caller is None or frame.call is None:
                 break
             one, frame = frame.call, frame.caller
             stream = stream._replace(register=op.NONE)  # the variable was one of the function that was left
         return Where(frame, stream)
+
+    def _within(self, frame: Frame, scope: Stream) -> Where | None:
+        """The stream that a function of the program makes current for a scope of the path, as that function names it."""
+        function = frame.function
+        made = function.definitions[scope.register] if scope.kind == UNKNOWN and scope.register >= 0 else None
+        if made is None:
+            return None
+        is_call = made[0] in (op.CALL, op.INVOKE)
+        found = [(callee, stream, made) for callee, stream in (self.currents.yielded(function, made) if is_call else ())]
+        for use in function.uses[scope.register] if not found else ():
+            found += [(callee, stream, use) for callee, stream in self.currents.entered_by(function, use)]
+        if len(found) != 1 or frame.runs(found[0][0]):
+            return None
+        callee, stream, call = found[0]
+        return Where(Frame(callee, frame, call, frame.depth + 1), stream)
 
     def _on(self, state: State, where: Where) -> State:
         """A state whose copy is on a stream."""
@@ -92,8 +108,16 @@ class CopyStreams(Holding):
 
     def _names(self, frame: Frame, home: Frame, register: int) -> Iterator[Place]:
         """The places of a register of a function that is on the path, as a function that it called sees them."""
+        outer, call = home.caller, home.call
+        is_still = outer is not None and call is not None and not frame.runs(home.function)
         for place in self.places.names(home.function, register):
-            yield place if frame == home or place.root[0] in ("global", "cell") else aside(place, home.depth)
+            if place.root[0] in ("global", "cell"):
+                yield place
+            elif is_still and outer is not None and call is not None:
+                sources = self.sources(outer.function, call, home.function, int(str(place.root[1]))) if place.root[0] == "parameter" else ()
+                yield from (each if frame == outer else aside(each, outer.depth) for each in (one.behind(*place.path) for one in sources))
+            else:
+                yield place if frame == home else aside(place, home.depth)
 
     def _is_same_stream(self, state: State, where: Where) -> bool:
         """Whether a stream may be that of the copy; one of which nothing is known is."""
