@@ -10,8 +10,19 @@ from __future__ import annotations
 from functools import cached_property
 
 from streamlint.facts.code.functions import ClassInfo, Function
-from streamlint.facts.code.objects import DeviceValue, Group, Instance, LibraryObject, Memory, Object, SomeClass, Unknown
-from streamlint.facts.files.declarations import Declaration, Declarations
+from streamlint.facts.code.objects import (
+    Constant,
+    Container,
+    DeviceValue,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    SomeClass,
+    Unknown,
+)
+from streamlint.facts.files.declarations import Declaration, Declarations, annotation_of
 from streamlint.facts.files.program import Unit
 from streamlint.facts.files.scopes import ExternalName
 from streamlint.facts.values.frames import Frame
@@ -114,6 +125,23 @@ class Declared(KeyedFlow):
 
     def found_for_field(self, owner: ClassInfo, member: str, node: Node) -> Node:
         return self.as_declared(self.declarations.of_field(owner, member) if self.program.declares else None, node)
+
+    def declared_as_attribute(self, order: list[ClassInfo], name: str, node: Node) -> None:
+        said = [(one.unit, annotation) for one in order if (annotation := annotation_of(one, name)[0])]
+        if not said:
+            return
+
+        def is_open(value: Object) -> bool:
+            return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)
+
+        def seen(element: Object) -> None:
+            if isinstance(element, Unknown) and node.first("declared"):
+                any(self.declared(unit, annotation, node) for unit, annotation in said)
+
+        if all(map(is_open, node.values)):
+            any(self.declared(unit, annotation, node) for unit, annotation in said)
+        for value in [value for value in node.values if isinstance(value, Container)]:
+            self.solver.when(self.any_element(value), seen)
 
     def _join(self, frame: Frame, opcode: int, node: Node) -> None:
         if self.program.declares and opcode == op.RETURN:

@@ -24,7 +24,6 @@ from streamlint.facts.code.objects import (
     Unknown,
 )
 from streamlint.facts.files.cuda_arms import CudaArms
-from streamlint.facts.files.declarations import annotation_of
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.facts.files.program import Program, Unit
 from streamlint.facts.files.scopes import Definition, ExternalName, Scopes
@@ -335,9 +334,9 @@ class Flow:
             self._stored_in(one, value, name, node)
         for one in self._beside(value, order):
             self._stored_in(one, self.objects(Instance, one, False), name, node)
-        self._declared_in(order, name, node)
         self.stored_outside(value, name, node)
         self.given_as_field(value, name, node)
+        self.solver.at_last(lambda: self.declared_as_attribute(order, name, node))
 
     def _beside(self, value: Instance, order: list[ClassInfo]) -> dict[ClassInfo, None]:
         """The classes that objects of derived classes have beside those in the order of a class: these, and what they mix in."""
@@ -359,9 +358,9 @@ class Flow:
             return self.frame(function, None, receiver)
         return self.base(function)
 
-    def _declared_in(self, order: list[ClassInfo], name: str, node: Node) -> bool:
-        said = ((one, annotation_of(one, name)[0]) for one in order)
-        return any(self.declared(one.unit, annotation, node) for one, annotation in said if annotation)
+    def declared_as_attribute(self, order: list[ClassInfo], name: str, node: Node) -> None:
+        """What an annotation says of an attribute, where the program does not show what is stored in it."""
+        raise NotImplementedError
 
     def stored_outside(self, value: Instance, name: str, node: Node) -> None:
         """Stores to an attribute from outside of the methods of the class."""
