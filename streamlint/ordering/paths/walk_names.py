@@ -81,7 +81,7 @@ class WalkNames:
             renamed = [self._rekeyed(moved, keys) for moved in inner]
             found.update(renamed, *(by_parameters(name, constants) for name in renamed))
             pairs = zip(inner, renamed, strict=True)
-            is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
+            is_named = any(moved.place.path and _open_keys(moved.place) == _open_keys(name.place) for moved, name in pairs)
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
@@ -258,7 +258,7 @@ class WalkNames:
         """What is tracked behind a call on the path: also what was put aside for it."""
         taken_up = ((held, _taken_up(held.place, caller.depth)) for held in state.tracked)
         tracked = frozenset(held._replace(place=place) for held, place in taken_up if place is not None)
-        back = frozenset(self._passed_back(state, register, caller.function, call))
+        back = frozenset(held for held in self._passed_back(state, register, caller.function, call) if _as_before(held) not in tracked)
         return tracked.union(back, *(self._made_of(caller.function, held) for held in back))
 
     def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
@@ -389,6 +389,24 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def _open_keys(place: Place) -> int:
+    """How many indices of a place a function cannot name."""
+    return sum(key == ANY or _is_elsewhere(key) for key in place.path)
+
+
+def _is_elsewhere(key: object) -> bool:
+    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == ("elsewhere",)
+
+
+def _as_before(held: Tracked) -> Tracked | None:
+    """Something tracked by the indices that it had before a function was entered that could not name them; None where it named all."""
+    path = tuple(
+        Element(key.key[1]) if isinstance(key, Element) and isinstance(key.key, tuple) and _is_elsewhere(key) else key
+        for key in held.place.path
+    )
+    return held._replace(place=Place(held.place.root, path)) if path != held.place.path else None
 
 
 def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:

@@ -153,6 +153,10 @@ class EarlyReads(Updating):
         words = [getattr(value, "space", getattr(value, "value", None)) for value in self.transfer.values(caller, given)]
         return bool(words) and all(word == "host" or str(word).partition(":")[0] == "cpu" for word in words)
 
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function; a hook runs behind where it is registered, and who reads what it has copied comes later."""
+        return super().callers(function) or list(self.transfer.registered(function))
+
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         row = self._copied.call.row
         if state.frame.function is not self._site.function or row is None or row.get("to") != "argument":
