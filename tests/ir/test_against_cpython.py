@@ -199,7 +199,8 @@ class Program:
 
     def _for(self, depth: int) -> None:
         rounds = self.random.randint(0, 3)
-        values = f"range({rounds})" if self.random.random() < 0.7 else f"iter([*range({rounds}), -1].copy().pop, {self.random.randint(-1, 2)})"
+        until = f"iter([-1, *range({rounds})].pop, {self.random.randint(-1, 2)})"
+        values = until if self.random.random() < 0.3 else f"range({rounds})"
         self.line(depth, f"for {self.random.choice(self.names)} in {values}:")
         self._looped(depth)
 
