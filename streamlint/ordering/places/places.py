@@ -16,6 +16,7 @@ from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.c_api import taken_apart
+from streamlint.ordering.places.class_attributes import ClassAttributes
 from streamlint.ordering.places.getters import Getters
 from streamlint.ordering.places.given_places import is_value, leads_inside, static_local, takes_element
 from streamlint.ordering.places.old_values import OldValues
@@ -155,6 +156,7 @@ class Places:
         self._old = OldValues()
         self._global: dict[tuple[Unit, str], Place] = {}
         self.getters = Getters(self)
+        self._class_attributes = ClassAttributes(facts)
 
     def of(self, function: Function, register: int) -> Place:
         """Where the value of a register is found: by the names that it was read by."""
@@ -370,7 +372,10 @@ class Places:
         """An attribute of what a register holds: of a file of the program, its global name."""
         base = self.of(function, register)
         unit = self.getters.module(function, register) if base.root[0] == "global" and not base.path and not function.is_cpp else None
-        return self._pointee(function, base).behind(name) if unit is None else self.of_name(unit.body, name)
+        if unit is not None:
+            return self.of_name(unit.body, name)
+        owner = self._class_attributes.owner(function, base, register, name)
+        return self.of_name(owner.unit.body, owner.name).behind(name) if owner is not None else self._pointee(function, base).behind(name)
 
     def _forwarded(self, function: Function, one: Instruction) -> Place | None:
         """What ``__getattr__`` takes of an object that the object at hand holds."""

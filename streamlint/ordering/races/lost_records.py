@@ -98,11 +98,14 @@ class LostRecords(EventWalk):
 
     def _loop_above(self, function: Function, event: int, stream: Stream, depth: int) -> tuple[Function | None, Loop | None]:
         """The same around a call that gives both, or what holds them: arguments, or the object whose method records."""
-        roots = [self.places.of(function, register).root for register in (event, stream.register)]
-        params = [int(str(root[1])) for root in roots if root[0] == "parameter"]
-        for caller, call in self.callers(function) if len(params) == 2 else ():
+        roots = [self.places.of(function, register).root if register >= 0 else ("global",) for register in (event, stream.register)]
+        params = [int(str(root[1])) if root[0] == "parameter" else op.NONE for root in roots]
+        is_given = params[1] >= 0 and (params[0] >= 0 or roots[0][0] == "global")
+        for caller, call in self.callers(function) if is_given else ():
             if call[0] in (op.CALL, op.INVOKE):
-                event_given, stream_given = (operand_of(caller, call, function, index) for index in params)
+                event_given, stream_given = (
+                    operand_of(caller, call, function, index) if index >= 0 else op.NONE for index in params
+                )  # an event with a name of its own is the same one wherever the call stands
                 if event_given is not None and stream_given is not None:
                     found = self._loop_of(caller, call, event_given, stream._replace(register=stream_given), depth + 1)
                     if found[1] is not None:
