@@ -17,7 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.places.flow import BUFFER, LEFT, VARIABLE, Tracked
 from streamlint.ordering.places.origins import YIELDED, Origins
-from streamlint.ordering.places.places import ANY, Key, Place, register_place, rest_behind
+from streamlint.ordering.places.places import ANY, ASIDE, Key, Place, register_place, rest_behind
 from streamlint.support.memo import memoized
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Generators:
             block, place = generator.homes[at]
             inner = Frame(generator, frame, taken.one, frame.depth + 1)
             tracked = given | own
-            is_mine = any(held.place.root[0] != "aside" and (held.kind == BUFFER or not self.walk.meets_memory) for held in tracked)
+            is_mine = any(held.place.root[0] != ASIDE and (held.kind == BUFFER or not self.walk.meets_memory) for held in tracked)
             if is_mine or self.walk.may_order(generator):
                 yield state._replace(frame=inner, block=block, place=place + (at[0] == op.YIELD), before=0, tracked=tracked)
 

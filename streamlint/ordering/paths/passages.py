@@ -17,7 +17,7 @@ from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.on_path import as_passed
 from streamlint.ordering.paths.states import covers
 from streamlint.ordering.places.flow import Tracked
-from streamlint.ordering.places.places import Place
+from streamlint.ordering.places.places import ASIDE, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class Passages:
         self, state: State, one: Instruction, index: int, inner: State, follow: Callable[[State], Iterable[State]]
     ) -> Iterator[State]:
         """The states behind a call. ``inner`` is the state in which it begins; ``follow`` runs a block."""
-        near = frozenset({_PATH, *(held for held in inner.tracked if held.place.root[0] != "aside")})
+        near = frozenset({_PATH, *(held for held in inner.tracked if held.place.root[0] != ASIDE)})
         key = (*self._key(state, one, inner), near)
         here = (state.frame.function, one, *key)
         found = self._known.get(key, self._known.get(here))

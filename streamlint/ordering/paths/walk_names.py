@@ -20,6 +20,7 @@ from streamlint.ordering.places.places import (
     ADDRESS,
     ANY,
     ARROW,
+    ASIDE,
     NEWEST,
     OWN,
     Element,
@@ -64,7 +65,7 @@ class WalkNames:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
         call = _call_of(function, one, callee)
-        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "this", "aside")}
+        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "this", ASIDE)}
         own = state.tracked - found
         if function.code.kind == "lambda" and callee.has_receiver:
             found.update(self._of_object(function, one, callee, found))
@@ -216,7 +217,7 @@ class WalkNames:
     def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
-        mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        mine = [held for held in state.tracked if held.place.root[0] != ASIDE]
         keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]), taken_of(function, call))
@@ -388,7 +389,7 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
-    return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+    return place if place.root[0] == ASIDE else Place((ASIDE, depth, place.root), place.path)
 
 
 def _open_keys(place: Place) -> int:
@@ -435,7 +436,7 @@ def _as_key(key: str | Element) -> carried_calls.Key:
 
 def _taken_up(place: Place, depth: int) -> Place | None:
     root = place.root
-    if root[0] != "aside":
+    if root[0] != ASIDE:
         return None
     return Place(root[2], place.path) if root[1] == depth else place  # type: ignore[arg-type]
 

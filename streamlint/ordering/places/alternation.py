@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.places.flow import Tracked
-from streamlint.ordering.places.places import Element, Place
+from streamlint.ordering.places.places import ASIDE, Element, Place
 from streamlint.waits.questions import Key, alike
 
 Turn = tuple[frozenset[Key], frozenset[Key]]
@@ -31,10 +31,13 @@ class Alternation:
             turns = self._known[function, loop.header] = list(_turns(function, loop))
             self._steps[function, loop.header] = list(_steps(function, loop))
         ways = [*turns, *((other, mine) for mine, other in turns), *self._steps[function, loop.header]]
-        return frozenset(one for held in tracked for one in _turned(_stepped(function, loop, held), ways))
+        apart = frozenset(held for held in tracked if held.place.root[0] == ASIDE)  # by the names of another function
+        return apart.union(one for held in tracked - apart for one in _turned(_stepped(function, loop, held), ways))
 
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
+        if place.root[0] == ASIDE:
+            return False
         keys = {key.key for key in place.path if isinstance(key, Element)}
         known = (turn for (where, _), turns in self._known.items() if where is function for turn in turns)
         return any(keys & (mine | other) for mine, other in known)

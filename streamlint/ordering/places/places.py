@@ -39,6 +39,8 @@ NEWEST = Element(("newest",))
 """What was put into a container last: any element, but where the first of several is taken."""
 TUPLE = "tuple"
 """Begins the key of an index that is a tuple; its parts follow, each a constant or an expression."""
+ASIDE = "aside"
+"""Begins the root of a place by the names of a caller on the path: those of the function at hand say nothing of it."""
 ADDRESS = "&"
 """The key of a pointer to a place: what is behind it is the place itself."""
 POINTEE = "*"

@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.places.flow import BUFFER, EVENT, SAME_ELEMENTS, STREAM, Tracked
-from streamlint.ordering.places.places import Element, Key, Place, Places
+from streamlint.ordering.places.places import ASIDE, Element, Key, Place, Places
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.questions import alike
@@ -126,8 +126,8 @@ def names(key: object, register: int) -> bool:
 
 
 def is_stale(place: Place, register: int) -> bool:
-    """Whether an index on the way to a place names a register."""
-    return any(isinstance(key, Element) and is_own(key.key) and names(key.key, register) for key in place.path)
+    """Whether an index on the way to a place names a register; those that were put aside name registers of other functions."""
+    return place.root[0] != ASIDE and any(isinstance(key, Element) and is_own(key.key) and names(key.key, register) for key in place.path)
 
 
 def earlier(place: Place, register: int) -> Place:
@@ -137,6 +137,8 @@ def earlier(place: Place, register: int) -> Place:
 
 def ahead(place: Place) -> Place:
     """A place by the names of the round that begins, before its indices are computed."""
+    if place.root[0] == ASIDE:
+        return place
     path = (Element((NEXT, key.key)) if isinstance(key, Element) and isinstance(key.key, tuple) else key for key in place.path)
     return Place(place.root, tuple(path))
 
@@ -158,6 +160,8 @@ def _is_remainder(index: object) -> bool:
 
 def again(place: Place, function: Function, loop: Loop) -> Place:
     """A place by the names of a later round of a loop, where indices that come again mean it."""
+    if place.root[0] == ASIDE:
+        return place
     return Place(place.root, tuple(_again(key, function, loop) for key in place.path))
 
 

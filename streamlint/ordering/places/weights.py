@@ -9,7 +9,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.flow import BUFFER, Tracked, is_at
 from streamlint.ordering.places.parameters import Parameters
-from streamlint.ordering.places.places import Place, Places, register_place, rest_behind
+from streamlint.ordering.places.places import ASIDE, Place, Places, register_place, rest_behind
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Weights
 
@@ -100,7 +100,7 @@ class ModuleMemory:
     def _meets(self, module: Place, held: Tracked, assumed: bool) -> bool:
         if WEIGHTS not in held.place.path:
             is_inside = bool(rest_behind(module, held.place)) and GRADIENTS not in held.place.path
-            return not assumed and is_inside and held.place.root[0] != "aside"
+            return not assumed and is_inside and held.place.root[0] != ASIDE
         whole = _whole(held.place)
         return rest_behind(whole, module) is not None or rest_behind(module, whole) is not None
 

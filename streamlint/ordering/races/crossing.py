@@ -11,7 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import BUFFER, Tracked
-from streamlint.ordering.places.places import ANY, Element, Place
+from streamlint.ordering.places.places import ANY, ASIDE, Element, Place
 from streamlint.ordering.races.beginnings import CHOOSING
 from streamlint.ordering.races.races import Races
 from streamlint.ordering.streams.near_streams import NearStreams
@@ -113,9 +113,9 @@ class Crossing(Races):
             return True
         frame: Frame | None = state.frame
         root = held.place.root
-        while root[0] == "aside" and frame is not None and frame.depth != root[1]:
+        while root[0] == ASIDE and frame is not None and frame.depth != root[1]:
             frame = frame.caller
-        inner = root[2] if root[0] == "aside" and isinstance(root[2], tuple) else root
+        inner = root[2] if root[0] == ASIDE and isinstance(root[2], tuple) else root
         if inner[0] != "register" or held.place.path or frame is None:
             return False
         function, mine = _given(frame, int(str(inner[1])))

@@ -16,7 +16,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import Answer, State
 from streamlint.ordering.places.flow import EVENT, Tracked, owned
-from streamlint.ordering.places.places import Place, register_place
+from streamlint.ordering.places.places import ASIDE, Place, register_place
 from streamlint.ordering.streams.absent_records import AbsentRecords
 from streamlint.ordering.walk.event_walk import EventWalk
 from streamlint.transfer.actions import Action, Asked, Lost, Recorded, Stream, Synchronized
@@ -107,7 +107,7 @@ class EmptyWaits(EventWalk):
                 if reached not in self._reached:
                     self._reached.append(reached)
                     self._roots.append(state.frame.root)
-                return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._reached.index(reached))))}
+                return state.tracked | {Tracked(WAITED, Place((ASIDE, -1, self._reached.index(reached))))}
         elif isinstance(action, Lost) and owned(function, one) is None and any(self.leads(state, EVENT, each) for each in action.registers):
             return _with(state.tracked, EVENT, RECORDED)
         return None

@@ -14,7 +14,7 @@ from streamlint.ordering.memory.regions import PLACED, Region, are_apart
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places import rotation
 from streamlint.ordering.places.flow import BUFFER, Tracked
-from streamlint.ordering.places.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places.places import ANY, ASIDE, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.walk.repeated import Repeated
 from streamlint.transfer.actions import Copied, Viewed
 from streamlint.transfer.transfer import Transfer
@@ -171,7 +171,7 @@ class RaceMemory(Repeated):
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
         places = [place for register in registers for place in self.names_of(state.frame.function, register)]
-        held = (each.place for each in state.tracked if each.kind == BUFFER and each.place.root[0] != "aside")
+        held = (each.place for each in state.tracked if each.kind == BUFFER and each.place.root[0] != ASIDE)
         return all(any(rest_behind(place, each) is not None for place in places) for each in held)
 
     def over(self, state: State) -> bool:

@@ -8,7 +8,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import BUFFER, Tracked, leads_to
-from streamlint.ordering.places.places import rest_behind
+from streamlint.ordering.places.places import ASIDE, rest_behind
 from streamlint.ordering.places.queues import may_be_taken, takes_first
 from streamlint.ordering.races.crossing import Crossing
 
@@ -35,7 +35,7 @@ class References(Crossing):
 
     def _is_kept(self, state: State, held: Tracked) -> bool:
         """Whether a place outlives a round: a container, an attribute, a variable that holds what the last round has made."""
-        if (held.place.path and not self._is_unpacked(state, held)) or held.place.root[0] in ("cell", "global", "aside"):
+        if (held.place.path and not self._is_unpacked(state, held)) or held.place.root[0] in ("cell", "global", ASIDE):
             return True
         if held.place.root[0] != "register":
             return False

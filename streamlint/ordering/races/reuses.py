@@ -20,7 +20,7 @@ from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places.flow import BUFFER, EVENT, EXACT, STREAM, Tracked
 from streamlint.ordering.places.open_methods import open_methods
 from streamlint.ordering.places.origins import YIELDED
-from streamlint.ordering.places.places import ANY, Element, Place, register_place
+from streamlint.ordering.places.places import ANY, ASIDE, Element, Place, register_place
 from streamlint.ordering.walk.indices import Indexed, is_named
 from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
@@ -245,6 +245,9 @@ class Reuses(Indexed):
         kept: set[Tracked] = set()
         slots = {held.kind for held in state.tracked if any(map(is_named, held.place.path))}
         for held in state.tracked:
+            if held.place.root[0] == ASIDE:  # by the names of another function
+                kept.add(held)
+                continue
             stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
             is_any = held.kind == EVENT and BUFFER in slots and STREAM not in slots
             if stays and not is_any and self.turns.stays(function, held.place):

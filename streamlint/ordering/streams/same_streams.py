@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.flow import STREAM, Tracked
 from streamlint.ordering.places.gradients import element_of
-from streamlint.ordering.places.places import Place
+from streamlint.ordering.places.places import ASIDE, Place
 from streamlint.ordering.streams.lanes import MADE, WAITER, Lane
 from streamlint.transfer.actions import CURRENT, NAMED
 from streamlint.transfer.transfer import Transfer
@@ -81,7 +81,7 @@ def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
     """How a stream that was not made by known code is given: as an ``argument``, or as a ``member`` of an object."""
     if made or not places:
         return ""
-    roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]
+    roots = [place.root[2] if place.root[0] == ASIDE else place.root for place in places]
     if any(place.path for place in places):
         return "member"
     is_given = any(isinstance(root, tuple) and root[0] == "parameter" for root in roots)

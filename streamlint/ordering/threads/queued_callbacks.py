@@ -22,7 +22,7 @@ from streamlint.ordering.memory.on_device import may_be_anything
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import Answer, State
 from streamlint.ordering.places.flow import EVENT, STREAM, Tracked, is_at
-from streamlint.ordering.places.places import Place
+from streamlint.ordering.places.places import ASIDE, Place
 from streamlint.ordering.streams.streams import sites_of
 from streamlint.ordering.threads.gil import FOR_GPU, Gil
 from streamlint.ordering.walk.copy_streams import Where
@@ -34,7 +34,7 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.waits.operands import argument_registers, operand_of
 
-_QUEUED = Tracked("queued", Place(("aside", -1, "callback")))
+_QUEUED = Tracked("queued", Place((ASIDE, -1, "callback")))
 """Keeps a path alive whose stream has no name where it stands."""
 
 _BLOCKING = frozenset({"block", "get"})

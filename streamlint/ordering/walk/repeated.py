@@ -14,7 +14,7 @@ from streamlint.ordering.paths.states import MOST_GUESSES, State
 from streamlint.ordering.places import rotation
 from streamlint.ordering.places.alternation import Alternation
 from streamlint.ordering.places.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.places.places import Element
+from streamlint.ordering.places.places import ASIDE, Element
 from streamlint.ordering.streams.lanes import MADE, WAITER, Lane, Lanes
 from streamlint.ordering.walk.walk import Walk
 from streamlint.transfer.actions import CURRENT, NAMED
@@ -47,7 +47,7 @@ class Repeated(Walk):
         memory = [held.place for held in state.tracked if held.kind == BUFFER]
         if any(any(map(rotation.is_cyclic, place.path)) for place in memory):
             return False
-        return self._work.made < 0 or not any(place.root[0] == "aside" for place in memory)
+        return self._work.made < 0 or not any(place.root[0] == ASIDE for place in memory)
 
     def _meets_itself(self, state: State, one: Instruction) -> bool:
         """Whether the next round writes the same memory on its own stream, and nothing orders that behind the last one."""

@@ -22,7 +22,7 @@ from streamlint.ordering.paths.walk_names import scope_call
 from streamlint.ordering.places.flow import BUFFER, Tracked, leads_to
 from streamlint.ordering.places.global_names import GlobalNames
 from streamlint.ordering.places.iterated import as_given
-from streamlint.ordering.places.places import ANY, OWN, Place, in_lambdas, register_place
+from streamlint.ordering.places.places import ANY, ASIDE, OWN, Place, in_lambdas, register_place
 from streamlint.ordering.walk.woken import Woken
 from streamlint.transfer.actions import Stream
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -87,7 +87,7 @@ class Calls(Woken):
         tracked = self._given(state, one, callee)
         classes = self.dispatch.inside(state.classes, state.frame, one, frame)
         inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked, classes=classes)
-        near = (held.place for held in tracked if held.place.root[0] != "aside")
+        near = (held.place for held in tracked if held.place.root[0] != ASIDE)
         if any(self._is_named(place, callee) for place in near) or self.may_meet(tracked, callee):
             yield inside
         elif self._orders_inside(callee):
