@@ -21,6 +21,10 @@ _OUT_OF_VIEW = {
         "handover of memory another thread's stream may still be writing; no event goes along",
         "written on the stream of another thread here",
     ),
+    "result": (
+        "return of memory another stream may still be writing; the caller cannot wait for that stream",
+        "written on another stream here; no stream that the caller knows waits for it",
+    ),
 }
 """By whose work is not in view: the message, and the words for the first place."""
 
