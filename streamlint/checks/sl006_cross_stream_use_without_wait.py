@@ -22,7 +22,7 @@ _OUT_OF_VIEW = {
         "written on the stream of another thread here",
     ),
     "result": (
-        "return of memory another stream may still be writing; the caller cannot wait for that stream",
+        "return of memory another stream may still be writing; the caller cannot wait for it",
         "written on another stream here; no stream that the caller knows waits for it",
     ),
 }

@@ -1,4 +1,4 @@
-"""Memory that is passed out to unknown callers while work on a stream may still write it: the callers have no way to wait for that stream."""
+"""Memory that unknown callers get while work on a stream may still write it, for which they have no way to wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class RaceHandovers(RaceJudge):
         """Whether unknown callers may get memory of work without a way to wait: from the queue of a thread, or from a private stream."""
         if function.is_cpp or self._feeds_queue(function.unit):
             return not function.is_cpp
-        return work.fills and self.apart.map.is_own(self.lanes.of(Frame(function, None, None, 0), one, self._stream(function, work)))
+        return (
+            self.is_wide
+            and work.fills
+            and self.apart.map.is_own(self.lanes.of(Frame(function, None, None, 0), one, self._stream(function, work)))
+        )
 
     def _feeds_queue(self, unit: Unit) -> bool:
         """Whether a thread of a file puts into a queue."""
@@ -42,19 +46,30 @@ class RaceHandovers(RaceJudge):
         """Whether a path has gone to another thread, with what that has taken from a queue."""
         return not state.path and state.frame.root.function is not self._site.function
 
+    def redone(self, state: State, one: Instruction) -> bool:
+        """Not where the memory of the call before has been read from an attribute that is set anew."""
+        if not super().redone(state, one):
+            return False
+        registers = (int(str(held.place.root[1])) for held in state.tracked if held.kind == BUFFER and held.place.root[0] == "register")
+        return not any(register != one[2] and self.places.is_old(state.frame.function, register) for register in registers)
+
     def left(self, state: State, register: int) -> None:
         """Written memory is passed out to unknown callers: without an event, and the stream, they cannot wait for the work."""
         function, lane = state.frame.function, self._mine(state)
         if self._unknown_work or not self._writes or lane.kind != NAMED or register < 0 or state.doubts > MOST_GUESSES:
             return
-        behind = [each for each in state.tracked for name in self.places.names(function, register) if rest_behind(name, each.place) is not None]
+        behind = [
+            each for each in state.tracked for name in self.places.names(function, register) if rest_behind(name, each.place) is not None
+        ]
         given = {each.kind for each in behind}
-        if BUFFER not in given or not given.isdisjoint((EVENT, STREAM)) or self.lanes.is_same(state.tracked, AMBIENT_LANE):
+        end = function.code.blocks[state.block][-1]
+        current = self.lanes.of(state.frame, end, Stream(CURRENT))
+        if BUFFER not in given or not given.isdisjoint((EVENT, STREAM)) or self.lanes.is_same(state.tracked, current):
             return
-        self._unknown_work = LEFT if self.is_elsewhere(state) else RESULT if self._is_private(state, lane) else ""
+        self._unknown_work = LEFT if self.is_elsewhere(state) else RESULT if self.is_wide and self._is_private(state, lane) else ""
         if self._unknown_work:
             use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
-            self._report(state, function.code.blocks[state.block][-1], use, AMBIENT_LANE)
+            self._report(state, end, use, AMBIENT_LANE)
         self._unknown_work = ""
 
     def _is_private(self, state: State, lane: Lane) -> bool:
