@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM
 from streamlint.ordering.lanes import Lane
@@ -62,7 +63,7 @@ class RaceHandovers(RaceJudge):
             each for each in state.tracked for name in self.places.names(function, register) if rest_behind(name, each.place) is not None
         ]
         given = {each.kind for each in behind}
-        end = function.code.blocks[state.block][-1]
+        end = next(one for one in function.by_opcode[op.RETURN] if one[2] == register)
         current = self.lanes.of(state.frame, end, Stream(CURRENT))
         if BUFFER not in given or not given.isdisjoint((EVENT, STREAM)) or self.lanes.is_same(state.tracked, current):
             return
