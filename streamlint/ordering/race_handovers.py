@@ -63,9 +63,10 @@ class RaceHandovers(RaceJudge):
             each for each in state.tracked for name in self.places.names(function, register) if rest_behind(name, each.place) is not None
         ]
         given = {each.kind for each in behind}
-        end = next(one for one in function.by_opcode[op.RETURN] if one[2] == register)
-        current = self.lanes.of(state.frame, end, Stream(CURRENT))
-        if BUFFER not in given or not given.isdisjoint((EVENT, STREAM)) or self.lanes.is_same(state.tracked, current):
+        end = next((one for one in function.by_opcode[op.RETURN] if one[2] == register), None)
+        if end is None or BUFFER not in given or not given.isdisjoint((EVENT, STREAM)):
+            return
+        if self.lanes.is_same(state.tracked, self.lanes.of(state.frame, end, Stream(CURRENT))):
             return
         self._unknown_work = LEFT if self.is_elsewhere(state) else RESULT if self.is_wide and self._is_private(state, lane) else ""
         if self._unknown_work:
@@ -74,8 +75,11 @@ class RaceHandovers(RaceJudge):
         self._unknown_work = ""
 
     def _is_private(self, state: State, lane: Lane) -> bool:
-        """Whether no code but the functions that a path has left waits for a stream, and no event behind its work is kept."""
-        if not self.apart.map.is_own(lane) or any(each.kind == EVENT and each.place.root[0] != "register" for each in state.tracked):
+        """Whether callers cannot name a stream, no code but the functions that a path has left waits for it, and no event is kept."""
+        is_named = any(place.root[0] == "global" for place in lane.places)
+        if is_named or any(each.kind == EVENT and each.place.root[0] != "register" for each in state.tracked):
+            return False
+        if not self.apart.map.is_own(lane):
             return False
         between = self._left.get((self._site.function, state.path), ())
         return self.hooks.waits_inside(lane, self._site.function, state.frame.function, *between)
