@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streamlint.commands.debug_facts import sources
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, Instance
-from streamlint.facts.program import Program
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import BoundMethod, Instance
+from streamlint.facts.files.program import Program
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import opcodes as op
 from streamlint.support.memory import seldom_collected
 

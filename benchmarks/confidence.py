@@ -5,10 +5,11 @@
     python benchmarks/confidence.py show                             # how it does on draws that it was not fitted on
     python benchmarks/confidence.py fit --check                      # write nothing; exit 1 if the table is not what the grounds give
 
-A report is what `first_sight.py lint` writes: the findings of each tree, as the linter told them when they were judged, with their grounds
-(of a linter that tells none, with `streamlint/facts/grounds.py` added). The points are fitted by logistic regression with a penalty and
-with the signs that the terms must have. What a rule ever told of the ledger's packages is known beforehand: its log-odds are a term. What
-they are worth is shown on each draw by points that were fitted on the other draws alone: findings of one draw share packages and a linter.
+A report is what `first_sight.py lint` writes: the findings of each tree, as the linter told them when they were judged, with their
+grounds (of a linter that tells none, with `streamlint/facts/graph/grounds.py` added). The points are fitted by logistic regression with a
+penalty and with the signs that the terms must have. What a rule ever told of the ledger's packages is known beforehand: its log-odds are
+a term. What they are worth is shown on each draw by points that were fitted on the other draws alone: findings of one draw share packages
+and a linter.
 """
 
 from __future__ import annotations

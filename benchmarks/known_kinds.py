@@ -19,11 +19,11 @@ from pathlib import Path
 from call_facts import qualified
 
 from streamlint.commands.debug_facts import sources
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Instance, Memory, Object, Unknown
-from streamlint.facts.program import Program
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Instance, Memory, Object, Unknown
+from streamlint.facts.files.program import Program
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.nodes import Node
 from streamlint.support.memory import seldom_collected
 
 Row = tuple[str, str, str, str]  # file, qualified name of a function or class, parameter or ``.attribute``, kind

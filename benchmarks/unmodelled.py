@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamlint.config.options import Source
-    from streamlint.facts.functions import Function
-    from streamlint.facts.objects import Object
+    from streamlint.facts.code.functions import Function
+    from streamlint.facts.code.objects import Object
     from streamlint.hazards.context import Context
     from streamlint.ir import Instruction
 
@@ -132,7 +132,7 @@ def is_followed(context: Context, function: Function, register: int) -> bool:
 
 def is_counted(value: Object) -> bool:
     """Whether an object is such."""
-    from streamlint.facts.objects import LibraryObject, Memory
+    from streamlint.facts.code.objects import LibraryObject, Memory
 
     if isinstance(value, Memory):
         return value.space in ("device", "managed") or value.pinning == "pinned"
@@ -141,7 +141,7 @@ def is_counted(value: Object) -> bool:
 
 def library_name(context: Context, function: Function, one: Instruction) -> str:
     """The dotted name of what a call calls, where it is one of a library without a row."""
-    from streamlint.facts.objects import LibraryObject, Memory
+    from streamlint.facts.code.objects import LibraryObject, Memory
 
     for call in context.transfer.libraries(function, one):
         if call.row is None and call.name:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.commands.debug_facts import functions_named, run
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import MEANINGS, Effects
-from streamlint.facts.facts import Facts
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.repetition.effects import MEANINGS, Effects
 
 
 def main(words: list[str]) -> int:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from streamlint.commands.debug_ir import parsed, split_place
 from streamlint.commands.parser import Parser
-from streamlint.facts.facts import Facts, describe
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Program, SourceFile, Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Program, SourceFile, Unit
+from streamlint.facts.graph.facts import Facts, describe
 from streamlint.frontends import UnreadableSource
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op

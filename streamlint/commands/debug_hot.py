@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.commands.debug_facts import run
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import MEANINGS, OF_ROUNDS, Effects
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region, site_of
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.repetition.effects import MEANINGS, OF_ROUNDS, Effects
+from streamlint.facts.repetition.hot import HotRegions, Region, site_of
 from streamlint.ir.graph import NOBODY
 from streamlint.models import RoundRow
 from streamlint.support.errors import StreamlintError

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.modules import Resolver
+from streamlint.facts.code.modules import Resolver
 from streamlint.support.memo import memoized
 
 _BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, External, FunctionObject, Memory, Site
 from streamlint.hazards.churn import Churn, Churning, entering
 from streamlint.hazards.context import Context
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
-from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
-from streamlint.ordering.places import register_place
+from streamlint.ordering.places.places import register_place
+from streamlint.ordering.walk.lifetimes import Held, made_by, of_result, type_name
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.entered import Context as Calling

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Container, Instance, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Container, Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.ordering.leading import leads_to
-from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
-from streamlint.ordering.measuring import Measuring
-from streamlint.ordering.places import Place, Places
+from streamlint.ordering.null_stream.measuring import Measuring
+from streamlint.ordering.places.leading import leads_to
+from streamlint.ordering.places.places import Place, Places
+from streamlint.ordering.walk.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamlint.config.options import Options
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Program
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Program
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
 from streamlint.findings import Span
 from streamlint.findings.operations import Context as Surroundings
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import with_user_rows
-from streamlint.ordering.walk import Walk
+from streamlint.ordering.walk.walk import Walk
 from streamlint.support.records import replace
 from streamlint.transfer.transfer import Transfer
 

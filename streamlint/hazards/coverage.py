@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streamlint.config.options import Options, Source
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory, is_unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Memory, is_unknown
 from streamlint.findings import Reported
 from streamlint.hazards.context import Context
 from streamlint.hazards.findings import Lowered, context_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.constructions import is_constructor, is_destructor
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant as ConstantObject
-from streamlint.facts.objects import Memory, Scalar, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Constant as ConstantObject
+from streamlint.facts.code.objects import Memory, Scalar, Site
+from streamlint.facts.graph.call_graph import Edge
+from streamlint.facts.values.constructions import is_constructor, is_destructor
 from streamlint.findings import Span
 from streamlint.hazards.instead import is_chosen_by_branch
 from streamlint.hazards.same_memory import SameMemory
@@ -20,11 +20,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.at_rest import is_on_stream
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.found_null import found_null, parameters_in
+from streamlint.ordering.null_stream.at_rest import is_on_stream
+from streamlint.ordering.null_stream.found_null import found_null, parameters_in
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.across import given_for
-from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, is_object, register_place, rest_behind
+from streamlint.ordering.places.places import ANY, Element, Key, Place, Places, cell_of, is_object, register_place, rest_behind
+from streamlint.ordering.walk.across import given_for
+from streamlint.ordering.walk.lifetimes import Held, Lifetimes, made_by
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.absent import truth_on_cuda
-from streamlint.facts.aliases import path_of
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, unnegated
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Constant, Site
-from streamlint.facts.trials import is_search
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.objects import Constant, Site
+from streamlint.facts.code.trials import is_search
+from streamlint.facts.graph.absent import truth_on_cuda
+from streamlint.facts.graph.aliases import path_of
+from streamlint.facts.repetition.loops import Body
 from streamlint.hazards.growth import Edge, Growth
 from streamlint.hazards.kept_sizes import KeptSizes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import Row
-from streamlint.ordering.conditions import Conditions as Statuses
-from streamlint.ordering.places import Places
+from streamlint.ordering.paths.conditions import Conditions as Statuses
+from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.constants import constants_of
 from streamlint.waits.questions import parts_of

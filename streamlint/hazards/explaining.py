@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from streamlint.config.options import Options, Source
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.findings import Lowered, context_of, hazard, registry

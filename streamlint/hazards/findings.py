@@ -12,9 +12,9 @@ from typing import Protocol
 from streamlint.checks import catalog
 from streamlint.checks.base import Check
 from streamlint.config.options import Options, Source
-from streamlint.facts.grounds import GroundsFinder
-from streamlint.facts.neighbours import Neighbours
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.files.neighbours import Neighbours
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.grounds import GroundsFinder
 from streamlint.findings import Finding, Reported
 from streamlint.hazards.context import Context
 from streamlint.ir import ModuleIR

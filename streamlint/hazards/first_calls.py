@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.hazards.every_round import EveryRound
-from streamlint.ordering.places import Places
+from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import Transfer
 
 _DEEPEST = 8

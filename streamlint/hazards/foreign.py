@@ -7,17 +7,17 @@ from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.checks.sl027_foreign_library_stream import NAMES
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
 from streamlint.hazards.foreign_memory import ForeignMemory, Held, home_of
 from streamlint.hazards.foreign_order import ForeignOrder
 from streamlint.hazards.stream_files import libraries_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import IN_VIEW
-from streamlint.ordering.concurrent_work import Event
+from streamlint.ordering.streams.choices import IN_VIEW
+from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launches import OPENED
 from streamlint.transfer.waiting import Exchanged
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Container, Memory, Site
 from streamlint.ir import opcodes as op
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.places import Element, Place, Places
-from streamlint.ordering.storage import Storages, plain
+from streamlint.ordering.memory.storage import Storages, plain
+from streamlint.ordering.places.places import Element, Place, Places
+from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Exchanged

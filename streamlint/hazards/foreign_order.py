@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.hazards.foreign_memory import context_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.always import is_before, is_behind
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import AMBIENT, HELD, IN_VIEW, MADE, NULL
-from streamlint.ordering.concurrent_work import WAITING, Event
+from streamlint.ordering.places.always import is_before, is_behind
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import AMBIENT, HELD, IN_VIEW, MADE, NULL
+from streamlint.ordering.streams.concurrent_work import WAITING, Event
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.carried import Carriers
 from streamlint.transfer.launch_rows import GIVEN

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, uncast, unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, uncast, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_place, is_within, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import ADDRESS, POINTEE, Place, cell_of
+from streamlint.ordering.places.places import ADDRESS, POINTEE, Place, cell_of
 from streamlint.support.memo import memoized
 from streamlint.waits.operands import operand_of
 

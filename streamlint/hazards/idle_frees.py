@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.churn import Churn
 from streamlint.hazards.context import Context
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import AMBIENT, NULL, PARAMETER
-from streamlint.ordering.concurrent_work import Event, waits_for
-from streamlint.ordering.drained import Death, Drained
-from streamlint.ordering.earlier import Earlier, Life
-from streamlint.ordering.last_records import LastRecords
+from streamlint.ordering.null_stream.drained import Death, Drained
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import AMBIENT, NULL, PARAMETER
+from streamlint.ordering.streams.concurrent_work import Event, waits_for
+from streamlint.ordering.streams.earlier import Earlier, Life
+from streamlint.ordering.streams.last_records import LastRecords
 from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.launch_rows import OMITTED
 from streamlint.transfer.origins import Origins

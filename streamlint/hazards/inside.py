@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, LibraryObject, Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, LibraryObject, Memory
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

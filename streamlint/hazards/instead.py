@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import FunctionObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choice import behind_copies
-from streamlint.ordering.found_null import ways
+from streamlint.ordering.null_stream.found_null import ways
 from streamlint.transfer.launch_rows import GIVEN, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer

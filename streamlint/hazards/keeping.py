@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
 from streamlint.ir import opcodes as op
 
 Place = tuple[str, str]

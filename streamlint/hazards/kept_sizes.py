@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, behind
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import COPIES, behind
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.across import given_for
-from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.ordering.places.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.ordering.walk.across import given_for
 from streamlint.support.memo import memoized
 from streamlint.transfer.transfer import Transfer
 

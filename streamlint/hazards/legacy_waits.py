@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.findings import Span
 from streamlint.hazards.context import span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import MADE, NULL, PARAMETER
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.early_reads import EarlyRead
-from streamlint.ordering.lanes import Lane
-from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull
-from streamlint.ordering.places import Place
-from streamlint.ordering.storage import Storages
+from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.places.places import Place
+from streamlint.ordering.races.early_reads import EarlyRead
+from streamlint.ordering.races.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import MADE, NULL, PARAMETER
+from streamlint.ordering.streams.concurrent_work import Event
+from streamlint.ordering.streams.lanes import Lane
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
 from streamlint.transfer.work import Worked
 

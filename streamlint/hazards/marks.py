@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import Site
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choice import Choice, behind_copies
-from streamlint.ordering.choices import AMBIENT, NULL
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import AMBIENT, NULL
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 

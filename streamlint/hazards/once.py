@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.aliases import path_of
-from streamlint.facts.conditions import Conditions
-from streamlint.facts.functions import Function
-from streamlint.facts.unused import Unused
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.aliases import path_of
+from streamlint.facts.graph.conditions import Conditions
+from streamlint.facts.graph.unused import Unused
 from streamlint.hazards.repetition import Repetition
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

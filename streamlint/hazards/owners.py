@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.counters import is_counter
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.ordering.across import given_for, outer_path
-from streamlint.ordering.choice import behind_copies
-from streamlint.ordering.leading import leads_to
-from streamlint.ordering.lifetimes import End, Held
-from streamlint.ordering.places import Element, Place, Places, cell_of, rest_behind
+from streamlint.ordering.places.leading import leads_to
+from streamlint.ordering.places.places import Element, Place, Places, cell_of, rest_behind
+from streamlint.ordering.walk.across import given_for, outer_path
+from streamlint.ordering.walk.lifetimes import End, Held
 
 _FURTHER = ((op.BINARY, "+"), (op.BINARY, "-"))
 _KEEPING = frozenset({op.SET_NAME, op.SET_ATTR, op.SET_ITEM, op.SET_DEREF})

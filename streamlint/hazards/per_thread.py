@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamlint.build_files import language_of_source, per_thread_default_stream, sources_built_with
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
 from streamlint.findings import Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction

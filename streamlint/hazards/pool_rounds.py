@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, LibraryObject, Site
 from streamlint.hazards.churn import Churn, Churning
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.lifetimes import Held, made_by
-from streamlint.ordering.places import Place
+from streamlint.ordering.places.places import Place
+from streamlint.ordering.walk.lifetimes import Held, made_by
 from streamlint.transfer.actions import NULL, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer

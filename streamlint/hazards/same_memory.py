@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import NULL
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.places import Place
-from streamlint.ordering.storage import Storages
+from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.places.places import Place
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import NULL
+from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launch_rows import Queued
 
 _HIGHEST, _MOST_CALLS = 3, 12

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.places import Places
+from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 
 Works = Callable[[Function, Instruction], bool]

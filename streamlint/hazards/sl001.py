@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
-from streamlint.facts import objects
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Constant, External, Site
+from streamlint.facts.code import objects
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Evidence, Memory
 from streamlint.hazards.context import Context, span_of
@@ -20,11 +20,11 @@ from streamlint.hazards.seldom import Seldom
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.earlier import Earlier
-from streamlint.ordering.early_reads import EarlyReads
-from streamlint.ordering.empty_queues import EmptyQueues
-from streamlint.ordering.neighbours import Neighbours
-from streamlint.ordering.streams import sites_of
+from streamlint.ordering.null_stream.empty_queues import EmptyQueues
+from streamlint.ordering.races.early_reads import EarlyReads
+from streamlint.ordering.streams.earlier import Earlier
+from streamlint.ordering.streams.neighbours import Neighbours
+from streamlint.ordering.streams.streams import sites_of
 from streamlint.transfer.actions import NAMED, Copied
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps

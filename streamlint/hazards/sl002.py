@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Unit
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import SAME_MEMORY, DefaultStream
@@ -17,9 +17,9 @@ from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
-from streamlint.ordering.cached_streams import CachedStream, CachedStreams
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.null_stream.cached_streams import CachedStream, CachedStreams
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import NULL
 from streamlint.support.records import replace
 from streamlint.transfer.actions import HANDLE
 from streamlint.transfer.launch_rows import Queued

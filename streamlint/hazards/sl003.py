@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl003_alloc_in_loop import AllocInLoop
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Alloc, Free, LoopFrame, Memory, Operation
 from streamlint.hazards.allocations import DEVICE, REGISTERED, Allocation, Allocations

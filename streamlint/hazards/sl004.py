@@ -8,7 +8,7 @@ from streamlint.checks.sl004_cuda_call_in_host_callback import CudaCallInHostCal
 from streamlint.findings import Finding, Span, Step
 from streamlint.findings import operations as ops
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.callbacks import Callbacks, InCallback
+from streamlint.ordering.threads.callbacks import Callbacks, InCallback
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory as Held
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory as Held
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.ordering.early_reads import EarlyRead, EarlyReads
-from streamlint.ordering.kernel_writes import KERNEL
+from streamlint.ordering.memory.kernel_writes import KERNEL
+from streamlint.ordering.races.early_reads import EarlyRead, EarlyReads
 from streamlint.transfer.actions import Copied
 
 RULE = D2hReadBeforeSync

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams, created
-from streamlint.ordering.race_judge import Race
-from streamlint.ordering.races import Races
+from streamlint.ordering.races.race_judge import Race
+from streamlint.ordering.races.races import Races
 from streamlint.transfer.actions import APART, CURRENT
 
 RULE = CrossStreamUseWithoutWait

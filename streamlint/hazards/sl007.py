@@ -8,8 +8,8 @@ from streamlint.checks.sl007_missing_record_stream import MissingRecordStream
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Drop, Launch
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.lanes import Lane
-from streamlint.ordering.releases import Releases
+from streamlint.ordering.races.releases import Releases
+from streamlint.ordering.streams.lanes import Lane
 
 RULE = MissingRecordStream
 

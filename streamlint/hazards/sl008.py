@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl008_host_buffer_reused_in_flight import HostBufferReusedInFlight
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory as Held
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory as Held
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.reuses import Reuse, Reuses
+from streamlint.ordering.races.reuses import Reuse, Reuses
 
 RULE = HostBufferReusedInFlight
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.facts import Facts
 from streamlint.findings import Finding, Span
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Holding
@@ -14,10 +14,10 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.once import Once
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
-from streamlint.ordering.arms import Arms, Way
-from streamlint.ordering.entries import Entry
-from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
-from streamlint.ordering.measuring import Agreements, Measuring
+from streamlint.ordering.memory.arms import Arms, Way
+from streamlint.ordering.null_stream.measuring import Agreements, Measuring
+from streamlint.ordering.threads.entries import Entry
+from streamlint.ordering.threads.gil import FOR_DRIVER, Gil, Held
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, LibraryObject, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Memory
 from streamlint.hazards.context import Context, span_of
@@ -14,9 +14,9 @@ from streamlint.hazards.seldom import Seldom
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.array_streams import array_of, is_made_without
-from streamlint.ordering.streams import Currents
-from streamlint.ordering.threads import Started, Threads
+from streamlint.ordering.streams.array_streams import array_of, is_made_without
+from streamlint.ordering.streams.streams import Currents
+from streamlint.ordering.threads.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl011_collective_then_host_read import CollectiveThenHostRead
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import HostRead
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.collective_reads import CollectiveReads
+from streamlint.ordering.threads.collective_reads import CollectiveReads
 
 RULE = CollectiveThenHostRead
 

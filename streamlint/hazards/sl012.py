@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl012_mp_cuda_tensor import MpCudaTensor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
-from streamlint.ordering.channel_uses import ChannelUses
-from streamlint.ordering.forks import Forks
-from streamlint.ordering.sent_tensors import LaterWrites, sent
-from streamlint.ordering.streams import Currents
-from streamlint.ordering.unordered_puts import UnorderedPuts
+from streamlint.ordering.races.unordered_puts import UnorderedPuts
+from streamlint.ordering.streams.streams import Currents
+from streamlint.ordering.threads.channel_uses import ChannelUses
+from streamlint.ordering.threads.forks import Forks
+from streamlint.ordering.threads.sent_tensors import LaterWrites, sent
 from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.uses import Uses
 

@@ -9,8 +9,8 @@ from streamlint.findings import Finding, Step
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Direction, Memory, Refusal
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.capture_walk import Refused
-from streamlint.ordering.captures import Captures
+from streamlint.ordering.captures.capture_walk import Refused
+from streamlint.ordering.captures.captures import Captures
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl015_blocking_stream import BlockingStream
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.choices import NULL
-from streamlint.ordering.concurrent_work import Event
-from streamlint.ordering.passed_streams import PassedStreams
+from streamlint.ordering.null_stream.passed_streams import PassedStreams
+from streamlint.ordering.streams.choices import NULL
+from streamlint.ordering.streams.concurrent_work import Event
 
 RULE = BlockingStream
 

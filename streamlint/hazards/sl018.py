@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.checks.sl018_event_wait_before_record import EventWaitBeforeRecord
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.ordering.events import EmptyWait, EmptyWaits
-from streamlint.ordering.lost_records import LostRecords
-from streamlint.ordering.missed import Missed
+from streamlint.ordering.null_stream.missed import Missed
+from streamlint.ordering.races.events import EmptyWait, EmptyWaits
+from streamlint.ordering.races.lost_records import LostRecords
 from streamlint.support.records import replace
 
 RULE = EventWaitBeforeRecord

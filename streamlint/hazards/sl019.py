@@ -8,7 +8,7 @@ from streamlint.checks.sl019_peer_copy_unprepared import PeerCopyUnprepared
 from streamlint.findings import Finding
 from streamlint.findings.operations import Copy
 from streamlint.hazards.context import Context, span_at, span_of
-from streamlint.ordering.peer_copies import PeerCopies
+from streamlint.ordering.threads.peer_copies import PeerCopies
 
 RULE = PeerCopyUnprepared
 

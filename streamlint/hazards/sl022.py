@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from streamlint.checks.sl022_pin_then_copy import PinThenCopy
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction
 from streamlint.hazards.context import Context, span_of

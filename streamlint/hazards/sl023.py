@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl023_timing_event_for_sync import TimingEventForSync
-from streamlint.facts.objects import Constant
+from streamlint.facts.code.objects import Constant
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl024_event_spin import EventSpin
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of

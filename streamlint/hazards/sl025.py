@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl025_cuda_in_dataloader_worker import CudaInDataloaderWorker
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import made_by
-from streamlint.facts.objects import Constant, Scalar, Site, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import made_by
+from streamlint.facts.code.objects import Constant, Scalar, Site, Unknown
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of

@@ -8,7 +8,7 @@ from streamlint.checks.sl026_stream_context_not_inherited import StreamContextNo
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, made_at, span_of
-from streamlint.ordering.thread_streams import ThreadStreams
+from streamlint.ordering.threads.thread_streams import ThreadStreams
 
 RULE = StreamContextNotInherited
 

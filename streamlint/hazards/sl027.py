@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl027_foreign_library_stream import ForeignLibraryStream
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.foreign import DEEPEST, LIBRARIES, ForeignWork, Pair
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.streams.choices import NULL
 from streamlint.transfer.launches import OPENED
 
 RULE = ForeignLibraryStream

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
-from streamlint.facts.constructions import is_constructor
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
-from streamlint.facts.passing import is_put
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, Site
+from streamlint.facts.code.passing import is_put
+from streamlint.facts.values.constructions import is_constructor
 from streamlint.findings import Finding
 from streamlint.findings.operations import LoopFrame, Operation
 from streamlint.hazards.churn import Churn, Churning
@@ -16,8 +16,8 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.lifetimes import Held, made_by
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.places.places import Place, rest_behind
+from streamlint.ordering.walk.lifetimes import Held, made_by
 from streamlint.transfer.modelled import ModelledCall
 
 RULE = StreamChurn

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl032_wait_on_wrong_stream import WaitOnWrongStream
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.same_stream_waits import ITSELF, SameStreamWaits, VoidWait
-from streamlint.ordering.void_waits import RacesBehindVoid
+from streamlint.ordering.null_stream.same_stream_waits import ITSELF, SameStreamWaits, VoidWait
+from streamlint.ordering.races.void_waits import RacesBehindVoid
 from streamlint.support.records import replace
 
 RULE = WaitOnWrongStream

@@ -8,7 +8,7 @@ from streamlint.checks.sl033_callback_needs_gil import CallbackNeedsGil
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.queued_callbacks import QueuedCallbacks
+from streamlint.ordering.threads.queued_callbacks import QueuedCallbacks
 
 RULE = CallbackNeedsGil
 

@@ -8,7 +8,7 @@ from streamlint.checks.sl034_graph_input_replaced import GraphInputReplaced
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.replays import Replays
+from streamlint.ordering.captures.replays import Replays
 
 RULE = GraphInputReplaced
 

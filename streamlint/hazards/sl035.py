@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl035_wrong_device_context import WrongDeviceContext
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.chosen_devices import ChosenDevices
-from streamlint.ordering.thread_devices import ThreadDevices
-from streamlint.ordering.unguarded_launches import UnguardedLaunches
+from streamlint.ordering.threads.chosen_devices import ChosenDevices
+from streamlint.ordering.threads.thread_devices import ThreadDevices
+from streamlint.ordering.threads.unguarded_launches import UnguardedLaunches
 
 RULE = WrongDeviceContext
 

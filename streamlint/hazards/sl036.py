@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl036_ipc_event_too_short_lived import IpcEventTooShortLived
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.exported_events import ExportedEvents
+from streamlint.ordering.threads.exported_events import ExportedEvents
 
 RULE = IpcEventTooShortLived
 

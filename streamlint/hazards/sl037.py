@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl037_collectives_unordered import CollectivesUnordered
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.crosswise import Crosswise
-from streamlint.ordering.threaded_collectives import ThreadedCollectives
-from streamlint.ordering.unordered_collectives import UnorderedCollectives
+from streamlint.ordering.threads.crosswise import Crosswise
+from streamlint.ordering.threads.threaded_collectives import ThreadedCollectives
+from streamlint.ordering.threads.unordered_collectives import UnorderedCollectives
 
 RULE = CollectivesUnordered
 

@@ -9,8 +9,8 @@ from streamlint.findings import Finding
 from streamlint.findings.operations import Alloc, Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams, created
-from streamlint.ordering.first_uses import FirstUses
-from streamlint.ordering.race_judge import Race
+from streamlint.ordering.races.first_uses import FirstUses
+from streamlint.ordering.races.race_judge import Race
 
 RULE = UseBeforeAllocation
 

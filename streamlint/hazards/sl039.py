@@ -9,8 +9,8 @@ from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Drop, Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.ordering.lanes import Lane
-from streamlint.ordering.releases import Releases
+from streamlint.ordering.races.releases import Releases
+from streamlint.ordering.streams.lanes import Lane
 from streamlint.transfer.actions import Released
 
 RULE = StorageReleasedInFlight

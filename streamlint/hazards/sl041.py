@@ -9,7 +9,7 @@ from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.dependent_launches import HIGHEST, DependentLaunches
+from streamlint.ordering.races.dependent_launches import HIGHEST, DependentLaunches
 
 RULE = DependentLaunchWithoutWait
 

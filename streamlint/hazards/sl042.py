@@ -8,7 +8,7 @@ from streamlint.checks.sl042_symmetric_memory_without_barrier import SymmetricMe
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.unguarded_peers import UnguardedPeers
+from streamlint.ordering.threads.unguarded_peers import UnguardedPeers
 
 RULE = SymmetricMemoryWithoutBarrier
 

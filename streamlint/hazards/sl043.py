@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from streamlint.checks.sl043_stream_in_compiled_region import StreamInCompiledRegion
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
-from streamlint.ordering.compiled_races import CompiledRace, CompiledRaces
-from streamlint.ordering.compiled_streams import CompiledStreams
+from streamlint.ordering.captures.compiled_streams import CompiledStreams
+from streamlint.ordering.races.compiled_races import CompiledRace, CompiledRaces
 from streamlint.support.records import replace
 
 RULE = StreamInCompiledRegion

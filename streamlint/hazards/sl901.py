@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.rules import ContradictedDeclaration
-from streamlint.facts.declarations import Declaration
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Instance, LibraryObject, Memory, Site
+from streamlint.facts.files.declarations import Declaration
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import ClassObject
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import ClassObject
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts
 

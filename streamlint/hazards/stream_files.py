@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.build_files import build_root
-from streamlint.facts.extensions import host_functions
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Program, Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.extensions import host_functions
+from streamlint.facts.files.program import Program, Unit
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choices import NULL
+from streamlint.ordering.streams.choices import NULL
 from streamlint.waits.operands import Given, argument_registers
 
 _FEWEST = 4

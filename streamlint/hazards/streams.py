@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.build_files import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
-from streamlint.facts.extensions import Extensions
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.extensions import Extensions
+from streamlint.facts.files.program import Unit
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.at_rest import AtRest
-from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import Choices
-from streamlint.ordering.concurrent_work import DEEPEST, ConcurrentWork
-from streamlint.ordering.lanes import Lane
-from streamlint.ordering.places import Places
-from streamlint.ordering.streams import Currents
-from streamlint.ordering.streams_in_scope import StreamsInScope
+from streamlint.ordering.null_stream.at_rest import AtRest
+from streamlint.ordering.null_stream.streams_in_scope import StreamsInScope
+from streamlint.ordering.places.places import Places
+from streamlint.ordering.streams.choice import Choice
+from streamlint.ordering.streams.choices import Choices
+from streamlint.ordering.streams.concurrent_work import DEEPEST, ConcurrentWork
+from streamlint.ordering.streams.lanes import Lane
+from streamlint.ordering.streams.streams import Currents
 from streamlint.support.paths import display_path
 from streamlint.transfer.launches import Launches
 

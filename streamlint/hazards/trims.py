@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.flags import Wanted, decided
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.facts.repetition.hot import TRAINING
+from streamlint.facts.values.flags import Wanted, decided
 from streamlint.hazards.allocations import Allocations
 from streamlint.hazards.inside import FEW, Inside, Step
 from streamlint.hazards.repetition import DEEPEST

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from streamlint.config.options import Options, Source
-from streamlint.facts.neighbours import Neighbours
+from streamlint.facts.files.neighbours import Neighbours
 from streamlint.findings import Finding
 from streamlint.hazards import findings as hazards
 from streamlint.runner.parsing import Parser

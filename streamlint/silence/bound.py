@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.checks.base import registry
 from streamlint.hazards.context import span_of
-from streamlint.ordering.entries import Entries
+from streamlint.ordering.threads.entries import Entries
 from streamlint.silence.answer import Answer
 
 if TYPE_CHECKING:

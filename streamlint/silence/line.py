@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Unit
 from streamlint.findings import Span
 from streamlint.hazards.context import Context, span_at
 from streamlint.ir import Instruction

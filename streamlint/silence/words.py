@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.hazards.coverage import called_name
 from streamlint.ir import Instruction

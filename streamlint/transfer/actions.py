@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import opcodes as op
 
 CURRENT, NULL, NAMED, UNKNOWN = "current", "null", "named", "unknown"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.transfer.transfer import Transfer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, ClassObject, FunctionObject, Instance, LibraryObject, Site, Unknown, without_partials
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import BoundMethod, ClassObject, FunctionObject, Instance, LibraryObject, Site, Unknown, without_partials
+from streamlint.facts.values.nodes import Node
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall

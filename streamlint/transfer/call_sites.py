@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Container, DeviceValue, Instance, LibraryObject, Memory, Object
-from streamlint.facts.other_devices import OtherDevices
-from streamlint.facts.program import Unit
-from streamlint.facts.rounds import Rounds
-from streamlint.facts.scopes import ExternalName
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.language_members import LANGUAGE_MEMBERS
+from streamlint.facts.code.objects import Container, DeviceValue, Instance, LibraryObject, Memory, Object
+from streamlint.facts.files.program import Unit
+from streamlint.facts.files.scopes import ExternalName
+from streamlint.facts.graph.call_graph import CallGraph, Edge, LibraryCall
+from streamlint.facts.graph.other_devices import OtherDevices
+from streamlint.facts.repetition.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row

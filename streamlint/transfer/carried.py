@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.containers import put_by
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import DICT, LIST
-from streamlint.facts.objects import ClassObject, Container, Object, Site, may_be_under
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import DICT, LIST
+from streamlint.facts.code.objects import ClassObject, Container, Object, Site, may_be_under
+from streamlint.facts.values.containers import put_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.memo import memoized

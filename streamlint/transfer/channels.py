@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Register, Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Site
+from streamlint.facts.files.program import Register, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Object, Site
-from streamlint.facts.selectors import space_of
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, LibraryObject, Object, Site
+from streamlint.facts.values.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

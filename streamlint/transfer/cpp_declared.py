@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple

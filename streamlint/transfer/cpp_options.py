@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory
+from streamlint.facts.code.objects import Constant, DeviceValue, LibraryObject, Memory
+from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import SPACES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject
+from streamlint.facts.graph.call_graph import Edge
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.transfer.actions import Action, Synchronized
 from streamlint.transfer.modelled import operands_of, stream_held

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.memo import memoized

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.language import leaves_out

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from itertools import islice
 
-from streamlint.facts.absent import truth_on_cuda
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, unnegated
-from streamlint.facts.objects import Constant, External, Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.objects import Constant, External, Memory
+from streamlint.facts.graph.absent import truth_on_cuda
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, LibraryObject, Memory, Site
+from streamlint.facts.graph.call_graph import LibraryCall
+from streamlint.facts.graph.facts import Facts
 from streamlint.frontends.kernel_text import written
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

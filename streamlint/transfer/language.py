@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Group, Memory, Object, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Group, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Read, Viewed, Written

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Object, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

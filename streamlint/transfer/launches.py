@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.cpp_scopes import last_part, scope_of
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import External, FunctionObject, LibraryObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import External, FunctionObject, LibraryObject, Memory, Site
+from streamlint.facts.files.cpp_scopes import last_part, scope_of
+from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.transfer.transfer import Transfer
 
 HIGHEST = 3

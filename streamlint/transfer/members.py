@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.cpp_scopes import last_part
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Instance
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Instance
+from streamlint.facts.code.stores import Store
+from streamlint.facts.files.cpp_scopes import last_part
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple

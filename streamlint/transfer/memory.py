@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.objects import Constant
+from streamlint.facts.code.objects import Constant
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Action, Read, Released, Stream, Synchronized, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall, listed

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import DICT, behind
-from streamlint.facts.objects import (
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import Called, receiver_of
+from streamlint.facts.code.instructions import DICT, behind
+from streamlint.facts.code.objects import (
     Address,
     Constant,
     Container,
@@ -23,6 +21,8 @@ from streamlint.facts.objects import (
     Unknown,
     are_plain,
 )
+from streamlint.facts.graph.call_graph import LibraryCall
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

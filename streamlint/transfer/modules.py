@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject
+from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Stream

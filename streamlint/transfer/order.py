@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.objects import LibraryObject
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.declarations import Declaration
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory, Object, Site
+from streamlint.facts.files.declarations import Declaration
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.batches import Batches

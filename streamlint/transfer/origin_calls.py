@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site, is_unknown
-from streamlint.facts.selectors import UNMOVED
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container, External, LibraryObject, Memory, Object, Site, is_unknown
+from streamlint.facts.graph.call_graph import LibraryCall
+from streamlint.facts.values.selectors import UNMOVED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Container, Instance, LibraryObject, Memory, Object, Site, Unknown
-from streamlint.facts.selectors import space_of
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Instance, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.values.nodes import Node
+from streamlint.facts.values.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.memo import memoized

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
+from streamlint.facts.code.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.traits import Trait

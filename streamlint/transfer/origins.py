@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.carried import Carriers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, made_by
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import Called, made_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers

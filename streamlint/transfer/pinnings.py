@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known

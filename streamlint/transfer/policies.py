@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.objects import CppName
+from streamlint.facts.code.objects import CppName
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.transfer.modelled import ModelledCall

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, without_partials
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, without_partials
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall

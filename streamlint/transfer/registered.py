@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.models import Models
 from streamlint.transfer.actions import Released

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncopied
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncopied
+from streamlint.facts.code.objects import Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall

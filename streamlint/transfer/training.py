@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.rounds import Round, Rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.rounds import Round, Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Stream

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import element_given, last_name, only_source
-from streamlint.facts.keyword_stores import attributes_of
-from streamlint.facts.language import MAKING_CONTAINERS, MAKING_ITERATORS
-from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import element_given, last_name, only_source
+from streamlint.facts.code.keyword_stores import attributes_of
+from streamlint.facts.code.objects import Elements, External, LibraryObject, Memory, Object, Site
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.call_graph import CallGraph, LibraryCall
+from streamlint.facts.values.language import MAKING_CONTAINERS, MAKING_ITERATORS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, last_name
-from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site
-from streamlint.facts.passing import stored
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, last_name
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site
+from streamlint.facts.code.passing import stored
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths

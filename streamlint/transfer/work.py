@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import LibraryCall
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.graph.call_graph import LibraryCall
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Constant, Object, Scalar
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Object, Scalar
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph

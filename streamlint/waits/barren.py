@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir.graph import led_to
 
 

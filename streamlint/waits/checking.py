@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.loops import Body
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.waits.questions import says_odd
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.frames import Frame
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Object, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import BoundMethod, FunctionObject, Object, Site
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.frames import Frame
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

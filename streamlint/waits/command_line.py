@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Instance, Site
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Held
 from streamlint.waits.operands import argument_registers

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Memory
-from streamlint.facts.reaching import above
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.repetition.loops import Body
+from streamlint.facts.repetition.reaching import above
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.launching import Launching

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.objects import Constant, LibraryObject, Unknown
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.objects import Constant, LibraryObject, Unknown
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.closures import captured

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamlint.facts.effects import Effect
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions
-from streamlint.facts.instructions import behind
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.repetition.effects import Effect
+from streamlint.facts.repetition.hot import HotRegions
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.waits.operands import argument_registers

@@ -6,9 +6,9 @@ moves. A parameter whose default is the GPU may be one.
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Object
-from streamlint.facts.selectors import DEVICE_WORDS, HOST_WORDS
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Object
+from streamlint.facts.values.selectors import DEVICE_WORDS, HOST_WORDS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.constants import constants_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 
 Context = tuple[tuple[Function, Site], ...]

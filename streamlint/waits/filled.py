@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import Region
-from streamlint.facts.loops import Body
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.hot import Region
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph

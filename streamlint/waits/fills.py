@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, are_plain
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory, are_plain
+from streamlint.facts.graph.call_graph import CallGraph, LibraryCall
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

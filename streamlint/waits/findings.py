@@ -12,10 +12,10 @@ from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
 from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.config.options import Options, Source
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.grounds import GroundsFinder
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.grounds import GroundsFinder
 from streamlint.findings import Finding, Reported, Span, Step
 from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR

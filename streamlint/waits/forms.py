@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from streamlint.facts.aliases import path_of
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import behind, unnegated
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.graph.aliases import path_of
+from streamlint.facts.repetition.hot import HotRegions, Region
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop

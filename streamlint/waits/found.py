@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import (
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import (
     Constant,
     Container,
     External,
@@ -20,6 +19,7 @@ from streamlint.facts.objects import (
     Unknown,
     are_plain,
 )
+from streamlint.facts.graph.call_graph import CallGraph, LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.containers import put_by
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import DICT, LIST, pairs_of, unnegated
-from streamlint.facts.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site, may_be_under
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import DICT, LIST, pairs_of, unnegated
+from streamlint.facts.code.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site, may_be_under
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.containers import put_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.command_line import CommandLine

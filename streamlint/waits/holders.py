@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Instance
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Instance
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.aliases import path_of
-from streamlint.facts.applications import Applications
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import (
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import (
     BoundMethod,
     ClassObject,
     Constant,
@@ -30,7 +27,10 @@ from streamlint.facts.objects import (
     Site,
     Unknown,
 )
-from streamlint.facts.program import Unit
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.aliases import path_of
+from streamlint.facts.graph.applications import Applications
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop

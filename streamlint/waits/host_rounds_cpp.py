@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Constant, DeviceValue, External, Instance, Object, Scalar
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Constant, DeviceValue, External, Instance, Object, Scalar
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from streamlint.facts.counters import leaves_rounds
-from streamlint.facts.effects import Effect
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Site
+from streamlint.facts.code.counters import leaves_rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Site
+from streamlint.facts.repetition.effects import Effect
+from streamlint.facts.repetition.hot import Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -7,14 +7,14 @@ from functools import cached_property, partial
 from math import prod
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import MOST_NAMES, CallGraph
-from streamlint.facts.effects import Effect, Effects
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING, Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Site
-from streamlint.facts.program import Program
-from streamlint.facts.unused import Unused
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Site
+from streamlint.facts.files.program import Program
+from streamlint.facts.graph.call_graph import MOST_NAMES, CallGraph
+from streamlint.facts.graph.unused import Unused
+from streamlint.facts.repetition.effects import Effect, Effects
+from streamlint.facts.repetition.hot import TRAINING, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effect, Effects
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import DeviceValue
-from streamlint.facts.program import Unit
-from streamlint.facts.reaching import above
-from streamlint.facts.scopes import ExternalName
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import DeviceValue
+from streamlint.facts.files.program import Unit
+from streamlint.facts.files.scopes import ExternalName
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.effects import Effect, Effects
+from streamlint.facts.repetition.loops import Body
+from streamlint.facts.repetition.reaching import above
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop

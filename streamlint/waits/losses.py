@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.effects import GOES_BACKWARD
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import HotRegions
-from streamlint.facts.instructions import behind
-from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown
-from streamlint.facts.scopes import ExternalName
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.language_members import LANGUAGE_MEMBERS
+from streamlint.facts.code.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown
+from streamlint.facts.files.scopes import ExternalName
+from streamlint.facts.repetition.effects import GOES_BACKWARD
+from streamlint.facts.repetition.hot import HotRegions
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row, StepRow

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import LibraryObject
+from streamlint.facts.graph.call_graph import CallGraph, LibraryCall
+from streamlint.facts.repetition.hot import Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.flags import is_own
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Constant, Instance, ModuleObject, Object
-from streamlint.facts.program import Unit
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Constant, Instance, ModuleObject, Object
+from streamlint.facts.code.stores import Store
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.flags import is_own
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Held, entered_by

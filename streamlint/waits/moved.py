@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

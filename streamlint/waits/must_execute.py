@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.effects import OF_ROUNDS
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Constant, Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.objects import Constant, Memory
+from streamlint.facts.repetition.effects import OF_ROUNDS
+from streamlint.facts.repetition.hot import HotRegions, Region
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop

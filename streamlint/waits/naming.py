@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Memory, Site
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.origins import GRADIENTS, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, Place

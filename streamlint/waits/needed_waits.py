@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.rounds import Rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.rounds import Rounds
 from streamlint.ir import opcodes as op
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.wait import FETCH, STEP, Wait

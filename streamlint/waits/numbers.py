@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions
-from streamlint.facts.instructions import behind
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.repetition.hot import HotRegions
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
-from streamlint.facts.autograd import offset_of
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.instructions import DICT, LIST, arguments_of, behind
-from streamlint.facts.members import ELEMENT_TYPE
-from streamlint.facts.objects import Constant, CppName, DeviceValue, External, Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.handing import Called, receiver_of
+from streamlint.facts.code.instructions import DICT, LIST, arguments_of, behind
+from streamlint.facts.code.objects import Constant, CppName, DeviceValue, External, Memory
+from streamlint.facts.files.autograd import offset_of
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.members import ELEMENT_TYPE
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -190,6 +190,16 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
     return None
+
+
+def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
+    if call[0] in (op.CALL, op.INVOKE):
+        return operand_of(caller, call, callee, index)
+    if call[0] in (op.CONSTRUCT, op.NEW) and callee.is_cpp:
+        place = index - 1
+        return call[5:][place] if 0 <= place < len(call[5:]) else None
+    return op.NONE
 
 
 def spread_for(function: Function, call: Instruction, callee: Function, index: int) -> Iterator[tuple[str | int, int]]:

@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from streamlint.facts.aliases import source_of
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import arguments_of
-from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import arguments_of
+from streamlint.facts.code.objects import Constant, External, Instance, Memory, Object, Scalar
+from streamlint.facts.code.stores import Store
+from streamlint.facts.graph.aliases import source_of
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.constants import constants_of

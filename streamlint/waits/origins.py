@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.functions import Function
-from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import External, Group, Instance, LibraryObject, Memory, Object, Unknown
-from streamlint.facts.program import Program
-from streamlint.facts.scopes import ExternalName
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.language_members import LANGUAGE_MEMBERS
+from streamlint.facts.code.objects import External, Group, Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.code.stores import Store
+from streamlint.facts.files.program import Program
+from streamlint.facts.files.scopes import ExternalName
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.frames import Arguments, Frame
+from streamlint.facts.values.nodes import Node
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models import Models

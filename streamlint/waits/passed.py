@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import are_plain
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import are_plain
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, operand_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.hot import HotRegions, Region
+from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Memory, Site
-from streamlint.facts.overwritten import overwritten
-from streamlint.facts.program import Unit
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Memory, Site
+from streamlint.facts.code.overwritten import overwritten
+from streamlint.facts.files.program import Unit
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.constants import constants_of

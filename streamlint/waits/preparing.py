@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, last_name
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, last_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.quiet import Quiet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, unnegated
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

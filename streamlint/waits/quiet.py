@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, Elements, Group, Memory, Rest, Scalar, Unknown, Varargs
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Constant, Container, Elements, Group, Memory, Rest, Scalar, Unknown, Varargs
+from streamlint.facts.graph.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING, HotRegions, Region
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.hot import TRAINING, HotRegions, Region
 from streamlint.ir import Instruction
 
 _DEEPEST = 3

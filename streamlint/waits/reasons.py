@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.objects import Site
+from streamlint.facts.code.objects import Site
 from streamlint.ir import opcodes as op
 from streamlint.waits.wait import Wait
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import ClassObject, ModuleObject
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import ClassObject, ModuleObject
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.decoding import feeds_back, keeps_no_gradients, may_feed_back
-from streamlint.facts.effects import DERIVES, Effects
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
-from streamlint.facts.program import Unit
-from streamlint.facts.reaching import reaching
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Unit
+from streamlint.facts.repetition.decoding import feeds_back, keeps_no_gradients, may_feed_back
+from streamlint.facts.repetition.effects import DERIVES, Effects
+from streamlint.facts.repetition.hot import TRAINING, HotRegions, Progress, Region
+from streamlint.facts.repetition.reaching import reaching
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.conditions import Rare
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.stores import Store
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.stores import Store
+from streamlint.facts.graph.conditions import Rare
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.options import is_off

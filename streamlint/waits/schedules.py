@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.decoding import is_module
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.language_members import LANGUAGE_MEMBERS
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.repetition.decoding import is_module
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

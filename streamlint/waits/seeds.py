@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.aliases import SELF, path_of
-from streamlint.facts.decoding import feeds_back
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import Region
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.aliases import SELF, path_of
+from streamlint.facts.repetition.decoding import feeds_back
+from streamlint.facts.repetition.hot import Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

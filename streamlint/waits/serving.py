@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.decoding import is_module
-from streamlint.facts.effects import Effect, Effects
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Container, Group, Memory, are_plain
-from streamlint.facts.reaching import above
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Container, Group, Memory, are_plain
+from streamlint.facts.repetition.decoding import is_module
+from streamlint.facts.repetition.effects import Effect, Effects
+from streamlint.facts.repetition.hot import HotRegions, Region
+from streamlint.facts.repetition.loops import Body
+from streamlint.facts.repetition.reaching import above
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop, led_to

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.code.functions import Function
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.passed import passed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import behind, uncast
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind, uncast
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from streamlint.facts.aliases import SELF, path_of
-from streamlint.facts.autograd import given_for, is_context, offset_of
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import DICT, LIST, arguments_of
-from streamlint.facts.objects import Instance
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import DICT, LIST, arguments_of
+from streamlint.facts.code.objects import Instance
+from streamlint.facts.files.autograd import given_for, is_context, offset_of
+from streamlint.facts.graph.aliases import SELF, path_of
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.hot import TRAINING, HotRegions
-from streamlint.facts.reaching import above
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.repetition.hot import TRAINING, HotRegions
+from streamlint.facts.repetition.reaching import above
 from streamlint.ir.graph import NOBODY
 
 _WHOLE = {"backward", "optimizer"}

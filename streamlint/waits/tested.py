@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import External
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import External
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.origins import TENSOR

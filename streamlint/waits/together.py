@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, DeviceValue, Memory, Scalar
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
+from streamlint.facts.code.objects import Constant, DeviceValue, Memory, Scalar
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row, last_part

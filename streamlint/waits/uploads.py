@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
-from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import behind
-from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
+from streamlint.facts.code.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
+from streamlint.facts.graph.call_graph import CallGraph, LibraryCall
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Container, Group, Memory, Site
+from streamlint.facts.code.objects import Container, Group, Memory, Site
+from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
@@ -24,7 +24,7 @@ from streamlint.waits.regions import serves, trains
 from streamlint.waits.wait import READ, Wait
 
 if TYPE_CHECKING:
-    from streamlint.facts.functions import Function
+    from streamlint.facts.code.functions import Function
 
 MOST_STATES = 2000
 """Places of a value that are looked at; behind that it counts as needed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 
 READ, CAST, SIZE, FETCH, UPLOAD, NUMBER = "read", "cast", "size", "fetch", "upload", "number"

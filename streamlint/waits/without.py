@@ -5,10 +5,10 @@ Where a wait finds anything to wait for, the device is a GPU, and the branch goe
 
 from __future__ import annotations
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
-from streamlint.facts.selectors import DEVICE_WORDS, HOST_WORDS
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.selectors import DEVICE_WORDS, HOST_WORDS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.origins import TENSOR

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from textwrap import dedent
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.facts import Facts
 from streamlint.frontends import python
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower

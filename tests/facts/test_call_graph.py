@@ -7,9 +7,9 @@ import posixpath
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.joins import EVERYWHERE
-from streamlint.facts.objects import Many
+from streamlint.facts.code.objects import Many
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.values.joins import EVERYWHERE
 from streamlint.ir import opcodes as op
 
 

@@ -9,9 +9,9 @@ from textwrap import dedent
 import pytest
 
 from streamlint import cli
-from streamlint.facts.facts import Facts, describe
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.facts import Facts, describe
 from streamlint.frontends import cuda
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op

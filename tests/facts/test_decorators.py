@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.decoding import keeps_no_gradients
-from streamlint.facts.objects import FunctionObject
+from streamlint.facts.code.objects import FunctionObject
+from streamlint.facts.repetition.decoding import keeps_no_gradients
 
 
 @pytest.mark.parametrize(

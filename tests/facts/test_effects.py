@@ -8,10 +8,10 @@ import pytest
 from facts.programs import facts_of, function
 
 from streamlint import cli
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effect, Effects, words
-from streamlint.facts.facts import Facts
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.facts import Facts
+from streamlint.facts.repetition.effects import Effect, Effects, words
 from streamlint.frontends import cuda
 from streamlint.ir.modules import lower
 

@@ -8,8 +8,8 @@ import pytest
 from facts.programs import facts_of, function
 
 from streamlint import cli
-from streamlint.facts.facts import Facts, describe
-from streamlint.facts.objects import Memory
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.graph.facts import Facts, describe
 from streamlint.ir import opcodes as op
 
 PAGEABLE, PINNED = "torch.Tensor in pageable host memory", "torch.Tensor in pinned host memory"

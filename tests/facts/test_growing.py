@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.objects import Unknown
+from streamlint.facts.code.objects import Unknown
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
 from streamlint.transfer.processes import Processes
 from streamlint.transfer.transfer import Transfer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.facts.facts import describe
+from streamlint.facts.graph.facts import describe
 from streamlint.ir import opcodes as op
 from tests.facts.programs import facts_of, function
 

@@ -13,7 +13,7 @@ from facts.programs import facts_of
 
 from streamlint import cli
 from streamlint.commands.debug_hot import explain
-from streamlint.facts.facts import Facts
+from streamlint.facts.graph.facts import Facts
 from streamlint.models import builtin
 
 _SECTION = re.compile(r"^## (.+?)\n\n```python\n(.*?)```", re.MULTILINE | re.DOTALL)

@@ -7,10 +7,10 @@ from textwrap import dedent
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph, Edge
-from streamlint.facts.facts import describe
-from streamlint.facts.handing import Called
-from streamlint.facts.objects import Constant
+from streamlint.facts.code.handing import Called
+from streamlint.facts.code.objects import Constant
+from streamlint.facts.graph.call_graph import CallGraph, Edge
+from streamlint.facts.graph.facts import describe
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
 

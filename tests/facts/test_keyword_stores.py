@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.facts import describe
-from streamlint.facts.objects import Instance
+from streamlint.facts.code.objects import Instance
+from streamlint.facts.graph.facts import describe
 from streamlint.ir import opcodes as op
 
 SETTERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.facts import describe
+from streamlint.facts.graph.facts import describe
 
 NET = "import torch\nclass Net(torch.nn.Module):\n    pass\ndef use(name, weight): pass\nnet = Net()\n"
 LOOP = "\n    use(name, weight)\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from streamlint.facts.neighbours import Neighbours
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.files.neighbours import Neighbours
+from streamlint.facts.files.program import Program, SourceFile
 from streamlint.frontends import python
 from streamlint.frontends.cuda import lower as lower_cuda
 from streamlint.ir import ModuleIR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.facts.objects import Instance
+from streamlint.facts.code.objects import Instance
 from streamlint.ir import opcodes as op
 from streamlint.waits.record_fields import RecordFields
 from tests.facts.programs import facts_of, function

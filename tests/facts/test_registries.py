@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.calls import MOST_APART
-from streamlint.facts.facts import Facts, describe
-from streamlint.facts.steps import MOST_PLACES
+from streamlint.facts.files.steps import MOST_PLACES
+from streamlint.facts.graph.facts import Facts, describe
+from streamlint.facts.values.calls import MOST_APART
 from streamlint.ir import opcodes as op
 
 TABLE = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.rounds import Rounds
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.rounds import Rounds
 from tests.facts.programs import facts_of
 
 OWN = """

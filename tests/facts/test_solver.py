@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from facts.programs import facts_of
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
-from streamlint.facts.nodes import Node, Solver
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.values.nodes import Node, Solver
 
 
 def _registry(size: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.facts import describe
+from streamlint.facts.graph.facts import describe
 
 OF_ANYBODY = "def build(pair=None):\n    return (0, 'b') if pair is None else pair\n"
 

@@ -40,16 +40,23 @@ EXCEPTIONS = {
     **dict.fromkeys(("checks/sl001_unpinned_non_blocking.py:_ARRAYS", "checks/sl027_foreign_library_stream.py:NAMES"), WORDS),
     **dict.fromkeys(("checks/sl023_timing_event_for_sync.py:_HELP", "discovery/survey.py:TITLES", "findings/__init__.py:_api"), WORDS),
     "checks/sl004_cuda_call_in_host_callback.py:CudaCallInHostCallback._what": WORDS,
-    "facts/bindings.py:_TYPES": SAME,
+    "facts/cpp/bindings.py:_TYPES": SAME,
     "transfer/origins.py:Origins._is_inside": "two types that have rows, for what is known by the name of a method alone",
-    **dict.fromkeys(("facts/cpp_templates.py:_FUNDAMENTAL", "ir/cpp.py:PLAIN", "transfer/work.py:_NUMBERS"), LANGUAGE),
+    **dict.fromkeys(("facts/files/cpp_templates.py:_FUNDAMENTAL", "ir/cpp.py:PLAIN", "transfer/work.py:_NUMBERS"), LANGUAGE),
     **dict.fromkeys(("transfer/cpp_sizes.py:WIDTHS", "transfer/cpp_sizes.py:WHOLE"), LANGUAGE),
-    **dict.fromkeys(("facts/declared.py:_SCALARS", "facts/declared.py:_ITERABLES", "facts/declared.py:_MAPPINGS"), LANGUAGE),
-    **dict.fromkeys(("facts/declared.py:_MODULES", "facts/keyed.py:_MAPPINGS", "facts/scopes.py:Scopes._classes_named"), LANGUAGE),
     **dict.fromkeys(
-        ("facts/language.py:_NAMES", "facts/language_members.py:_OF_QUEUES", "facts/functions.py:Function.is_property"), LANGUAGE
+        ("facts/values/declared.py:_SCALARS", "facts/values/declared.py:_ITERABLES", "facts/values/declared.py:_MAPPINGS"), LANGUAGE
     ),
-    **dict.fromkeys(("facts/selectors.py:HOST_WORDS", "transfer/sizes.py:_CPP_TYPES", "support/notebooks/magics.py:PYTHON_CELLS"), OWN),
+    **dict.fromkeys(
+        ("facts/values/declared.py:_MODULES", "facts/values/keyed.py:_MAPPINGS", "facts/files/scopes.py:Scopes._classes_named"), LANGUAGE
+    ),
+    **dict.fromkeys(
+        ("facts/values/language.py:_NAMES", "facts/code/language_members.py:_OF_QUEUES", "facts/code/functions.py:Function.is_property"),
+        LANGUAGE,
+    ),
+    **dict.fromkeys(
+        ("facts/values/selectors.py:HOST_WORDS", "transfer/sizes.py:_CPP_TYPES", "support/notebooks/magics.py:PYTHON_CELLS"), OWN
+    ),
     "waits/sinks.py:_STEERING": "words in names that users choose, which silence alone",
     **dict.fromkeys(("fix/launches.py:STREAM_LAST", "fix/launches.py:POLICIES", "fix/launches.py:NULLS", "fix/pinned_cpp.py:_edits"), FIX),
     **dict.fromkeys(("fix/sl001_unpinned_non_blocking.py:FACTORIES", "fix/sl001_unpinned_non_blocking.py:METHODS"), FIX),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.files.program import Program, SourceFile
 from streamlint.models import ModelError, builtin, load, load_file
 from streamlint.models.tables import rows
 from streamlint.models.traits import MEANINGS

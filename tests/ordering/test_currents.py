@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
-from streamlint.ordering.streams import OF_THREAD, Currents
+from streamlint.ordering.streams.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import NAMED
 from streamlint.transfer.transfer import Transfer
 

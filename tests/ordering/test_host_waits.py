@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
-from streamlint.ordering.host_waits import HostWaits
-from streamlint.ordering.places import Places
+from streamlint.ordering.places.places import Places
+from streamlint.ordering.streams.host_waits import HostWaits
 from streamlint.transfer.transfer import Transfer
 
 HELPERS = """

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from textwrap import dedent
 
-from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.code.functions import Function
+from streamlint.facts.files.program import Program, SourceFile
+from streamlint.facts.graph.facts import Facts
 from streamlint.frontends import python
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.ordering.parts import begins, length, lies_in, plus, sum_of
-from streamlint.ordering.places import Places
-from streamlint.ordering.turns import Turns
+from streamlint.ordering.memory.parts import begins, length, lies_in, plus, sum_of
+from streamlint.ordering.paths.turns import Turns
+from streamlint.ordering.places.places import Places
 
 
 def _lowered(text: str) -> ModuleIR:

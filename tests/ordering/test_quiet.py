@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
-from streamlint.ordering.early_reads import EarlyReads
-from streamlint.ordering.flow import BUFFER, Tracked
-from streamlint.ordering.liveness import Liveness, spread
-from streamlint.ordering.places import ANY, Place
-from streamlint.ordering.quiet import Quiet, heads, touch
-from streamlint.ordering.races import Races
-from streamlint.ordering.weights import WEIGHTS
+from streamlint.ordering.paths.liveness import Liveness, spread
+from streamlint.ordering.paths.quiet import Quiet, heads, touch
+from streamlint.ordering.places.flow import BUFFER, Tracked
+from streamlint.ordering.places.places import ANY, Place
+from streamlint.ordering.places.weights import WEIGHTS
+from streamlint.ordering.races.early_reads import EarlyReads
+from streamlint.ordering.races.races import Races
 from streamlint.transfer.transfer import Transfer
 
 X, Y = ("parameter", 0), ("parameter", 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from facts.programs import facts_of, function
 
-from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, Tracked
-from streamlint.ordering.places import Place
-from streamlint.ordering.states import MOST_ALIKE, MOST_HERE, Merged, State
+from streamlint.ordering.paths.conditions import Frame
+from streamlint.ordering.paths.states import MOST_ALIKE, MOST_HERE, Merged, State
+from streamlint.ordering.places.flow import BUFFER, Tracked
+from streamlint.ordering.places.places import Place
 
 FRAME = Frame(function(facts_of(a="def f(x):\n    return x\n"), "a", "f"), None, None, 0)
 ASKED = [(FRAME, (number,), True) for number in range(20)]

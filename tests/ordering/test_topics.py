@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.ir import opcodes as op
-from streamlint.ordering.topics import implied, topic
+from streamlint.ordering.paths.topics import implied, topic
 from streamlint.waits.questions import Key
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.transfer import Transfer

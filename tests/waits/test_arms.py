@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of, function
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effects
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.effects import Effects
 from streamlint.ir import opcodes as op
 from streamlint.waits.arms import chosen
 from streamlint.waits.origins import ModelFacts

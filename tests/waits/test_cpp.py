@@ -6,7 +6,7 @@ from functools import partial
 
 from streamlint import models
 from streamlint.config.options import Options, Source
-from streamlint.facts.program import Program, SourceFile
+from streamlint.facts.files.program import Program, SourceFile
 from streamlint.frontends import cuda
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op

@@ -8,9 +8,9 @@ import re
 import pytest
 from facts.programs import facts_of
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effects
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.effects import Effects
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
 from streamlint.waits.regions import WaitRegions

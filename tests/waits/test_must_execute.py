@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from facts.programs import facts_of
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effects
-from streamlint.facts.hot import HotRegions
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.effects import Effects
+from streamlint.facts.repetition.hot import HotRegions
 from streamlint.ir import opcodes as op
 from streamlint.waits.must_execute import is_executed
 from streamlint.waits.wait import DEVICE, Wait

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from facts.programs import facts_of
 
-from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effects
-from streamlint.facts.functions import Function
+from streamlint.facts.code.functions import Function
+from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.repetition.effects import Effects
 from streamlint.ir import opcodes as op
 from streamlint.waits.origins import ModelFacts
 from streamlint.waits.regions import WaitRegions

@@ -1,0 +1,134 @@
+"""Registers that count rounds: a loop's variable over numbers, or what is made larger by a constant in each round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import unnegated
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+
+_DEEPEST = 4
+
+
+def is_counter(
+    function: Function,
+    graph: Graph,
+    home: Mapping[Instruction, int],
+    register: int,
+    depth: int = _DEEPEST,
+    known: Callable[[Instruction], bool] | None = None,
+) -> bool:
+    """Whether a register holds the number of a loop's round, or that and a constant; what is ``known`` to count does so too."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if known is not None and known(one):
+        return True
+    if one[0] in (op.NEXT, op.UNPACK):
+        return is_number_of_round(function, one)
+    if one[0] in (op.BINARY, op.INPLACE):
+        return any(is_counter(function, graph, home, left, depth - 1, known) for left in _moved(function, one))
+    if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
+        return any(_is_raised(function, value, register) for value in one[3:])
+    return one[0] == op.ATTR and _is_raised_attribute(function, one)
+
+
+def _moved(function: Function, one: Instruction) -> list[int]:
+    """What an instruction adds a whole number to, or takes one from, whichever stands first."""
+    pairs = (one[4:6], one[5:3:-1]) if function.text(one[3]) in ("+", "-", "+=", "-=") else ()
+    return [left for left, right in pairs if isinstance(function.constant(right), int)]
+
+
+def counts_rounds(function: Function, condition: int) -> bool:
+    """Whether a condition asks an iterator for one more element, or what counts the rounds whether that was the last one."""
+    one = function.definitions[condition] if condition >= 0 else None
+    if one is None or one[0] != op.COMPARE:
+        return one is not None and one[0] == op.MORE
+    sides = [side for side in one[4:6] if side >= 0 and (made := function.definitions[side]) is not None and made[0] == op.PHI]
+    return any(is_counter(function, function.control, function.blocks, side) for side in sides)
+
+
+def is_number_of_round(function: Function, one: Instruction) -> bool:
+    """Whether an instruction takes the number of a round: the element of ``range``, or the first part of that of ``enumerate``."""
+    if one[0] == op.UNPACK and one[4] == 0:
+        source = function.definitions[one[3]]
+        return source is not None and source[0] == op.NEXT and _called(function, source[3]) == "enumerate"
+    return one[0] == op.NEXT and _called(function, one[3]) == "range"
+
+
+def _called(function: Function, iterator: int) -> str:
+    """The function whose result is iterated over."""
+    one = function.definitions[iterator]
+    source = function.definitions[one[3]] if one is not None and one[0] == op.ITER else None
+    return function.dotted(source[3]) if source is not None and source[0] == op.CALL else ""
+
+
+def _is_raised(function: Function, value: int, register: int, depth: int = _DEEPEST) -> bool:
+    """Whether a value is a register and a constant."""
+    one = function.definitions[value] if value >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.PHI:
+        return any(_is_raised(function, part, register, depth - 1) for part in one[3:] if part != value)
+    if one[0] not in (op.BINARY, op.INPLACE) or function.text(one[3]).rstrip("=") != "+":
+        return False
+    sides = [before_calls(function, part) for part in one[4:6]]
+    return register in sides and any(isinstance(function.constant(part), int) for part in sides)
+
+
+def before_calls(function: Function, register: int) -> int:
+    """C++: the register of a variable before it was passed to calls, which might be given a reference to it."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.REBIND:
+        register = one[5]
+        one = function.definitions[register] if register >= 0 else None
+    return register
+
+
+def _is_raised_attribute(function: Function, one: Instruction) -> bool:
+    """Whether a method of the class makes an attribute of its receiver larger by a constant, also where it is a tensor."""
+    owner = function.method.owner if function.method is not None else None
+    return owner is not None and function.is_parameter(one[3]) and is_raised_in(owner, function.text(one[4]))
+
+
+def is_raised_in(owner: ClassInfo, name: str) -> bool:
+    """Whether a method of a class makes an attribute larger by a constant."""
+    for store in owner.own_stores.get(name, ()):
+        value = store.function.definitions[store.value]
+        if value is not None and value[0] == op.INPLACE and _is_number(store.function, value[5]):
+            return True
+        if value is not None and value[0] == op.BINARY and _raises(store.function, value, name):
+            return True
+    methods = (method for each in owner.methods.values() for method in each)
+    return any(_adds_to(method, call, name) for method in methods for call in method.by_opcode[op.INVOKE])
+
+
+def _raises(function: Function, sum_: Instruction, name: str) -> bool:
+    """``self.steps = self.steps + 1``."""
+    held = function.definitions[sum_[4]] if sum_[4] >= 0 else None
+    is_own = held is not None and held[0] == op.ATTR and function.text(held[4]) == name
+    return is_own and function.text(sum_[3]) == "+" and _is_number(function, sum_[5])
+
+
+def _adds_to(method: Function, call: Instruction, name: str) -> bool:
+    """``self.steps.add_(1)``."""
+    if method.text(call[4]) != "add_" or len(call) != 7 or not _is_number(method, call[6]):
+        return False
+    made = method.definitions[call[3]]
+    return made is not None and made[0] == op.ATTR and method.text(made[4]) == name and method.is_parameter(made[3])
+
+
+def _is_number(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], int | float)
+
+
+def leaves_rounds(function: Function, header: int, after: int) -> bool:
+    """Whether a step leads out of a loop over elements, at its head."""
+    loop = function.loop_heads.get(header)
+    end = function.code.blocks[header][-1]
+    is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
+    return is_left and counts_rounds(function, unnegated(function, end[2])[0])

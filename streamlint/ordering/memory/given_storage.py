@@ -1,0 +1,81 @@
+"""Work on a stream of the program's own that uses tensors which unknown callers give: they were allocated on the stream current there.
+
+Where such a tensor's storage is released, the allocator may hand it out on that stream while the work still runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.files.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.paths.conditions import Frame
+from streamlint.ordering.streams.lanes import Lane, Lanes
+from streamlint.transfer.actions import NAMED, Released
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
+
+_HANDED_ON = frozenset({op.NEXT, op.ITER, op.ITEM, op.UNPACK, op.COPY, op.CAST, op.PHI})
+
+
+class GivenUse(NamedTuple):
+    """Work on a stream of the program's own, and the register of the tensor that it was given."""
+
+    function: Function
+    instruction: Instruction
+    work: Worked
+    lane: Lane
+    register: int
+
+
+class GivenStorage:
+    """Finds the uses of given tensors in files that release storage."""
+
+    def __init__(self, transfer: Transfer, lanes: Lanes) -> None:
+        self.transfer = transfer
+        self.lanes = lanes
+
+    def uses(self, works: Iterable[tuple[Function, Instruction, Worked]]) -> Iterator[GivenUse]:
+        """The uses among some work."""
+        units = self._releasing()
+        for function, one, work in works:
+            if function.unit not in units or function.is_cpp or work.assumed or work.library != "torch":
+                continue
+            lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
+            for register in work.reads if lane.kind == NAMED else ():
+                if self._is_given(function, register, set()) and not self._is_seen(function, register):
+                    yield GivenUse(function, one, work, lane, register)
+
+    def _releasing(self) -> set[Unit]:
+        """The files that release the storage of tensors, which all of their views share."""
+        calls = self.transfer.sites({"release"})
+        return {
+            call.function.unit
+            for call in calls
+            if any(isinstance(action, Released) and action.is_shared for action in self.transfer.of(call.function, call.instruction))
+        }
+
+    def _is_seen(self, function: Function, register: int) -> bool:
+        """Whether known code allocates the tensor: it is followed from there."""
+        return any(isinstance(value, Memory) and value.space != "unknown" for value in self.transfer.values(function, register))
+
+    def _is_given(self, function: Function, register: int, seen: set[tuple[Function, int]]) -> bool:
+        """Whether a tensor, or what holds it, is a parameter; of an object's own tensors nobody knows where they were allocated."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or (function, register) in seen:
+            return False
+        seen.add((function, register))
+        if one[0] == op.PARAM:
+            return one[3] > 0 or not function.has_receiver
+        if one[0] in _HANDED_ON:
+            return any(self._is_given(function, each, seen) for each in op.reads(one))
+        if one[0] != op.LOAD:
+            return False
+        _, owner = cell = function.unit.ir.constants[one[3]]
+        around = function.unit.function(owner)
+        stores = [each for each in around.by_opcode[op.STORE] if around.unit.ir.constants[each[2]] == cell]
+        return bool(stores) and all(self._is_given(around, each[3], seen) for each in stores)

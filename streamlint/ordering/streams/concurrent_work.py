@@ -1,0 +1,351 @@
+"""Which streams have work in flight where an operation is queued, and which get work behind it: within one function and what it calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from streamlint.facts.code.counters import counts_rounds
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name, unnegated
+from streamlint.facts.code.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
+from streamlint.ordering.streams.choice import Choice, default_is_null
+from streamlint.ordering.streams.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
+from streamlint.support.memo import memoized
+from streamlint.transfer.actions import Stream, Synchronized
+from streamlint.transfer.launch_rows import OMITTED, Queued
+from streamlint.transfer.launches import Launches
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import given_to
+
+DEEPEST = 3
+"""Calls that are entered behind one another."""
+_MOST_INSIDE = 200
+"""Functions below one call that are looked at."""
+WAITING = frozenset({"synchronize", "free", "query", "wait"})
+"""Effects of calls in which the host or a stream may wait."""
+
+
+class Event(NamedTuple):
+    """Work on a stream, or a wait of the host (``work`` is None; ``choice`` is None too where it waits for the device), at an
+    instruction of a function; ``at`` is where it really stands."""
+
+    instruction: Instruction
+    at: Site
+    work: Queued | None
+    choice: Choice | None
+    via: tuple[Site, ...] = ()  # the calls from the instruction to there
+
+
+class ConcurrentWork:
+    """What else is in flight."""
+
+    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices, deepest: int = DEEPEST) -> None:
+        self.deepest = deepest
+        self.transfer = transfer
+        self.launches = launches
+        self.choices = choices
+        self._own: dict[Function, list[Event]] = {}
+        self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
+
+    @memoized
+    def events(self, function: Function) -> list[Event]:
+        """The work and the waits of a function, with those of the functions that it calls, at most ``deepest`` calls deep."""
+        return list(self._all(function))
+
+    def _all(self, function: Function) -> Iterator[Event]:
+        own = self.own(function)
+        yield from (event for event in own if event.choice is None or not event.choice.calls)
+        for one in function.code.instructions():
+            if one[0] not in CALLING:
+                continue
+            yield from self.inside(function, one, self.deepest)
+
+    def inside(self, function: Function, one: Instruction, deepest: int) -> Iterator[Event]:
+        """The work and the waits of the functions that a call enters, at most so many calls deep."""
+        seen = {function}
+        for edge in self.transfer.edges(function, one):
+            if edge.is_direct:
+                yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
+
+    def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
+        if callee in seen or len(via) > deepest or len(seen) > _MOST_INSIDE:
+            return
+        seen.add(callee)
+        under = {
+            (event.instruction, _library(event))
+            for event in self.own(callee)
+            if event.choice is not None and not via_others(event.choice, via)
+        }
+        for event in self.own(callee):
+            library = _library(event)
+            if (event.instruction, library) in under and event.choice is not None and event.choice.how == OMITTED:
+                continue  # it works on the stream that the caller has made current for its library
+            for choice in dict.fromkeys(self._chooser_of(callee, via, event.choice, "" if callee.is_cpp else library)):
+                yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
+        for one in callee.code.instructions():
+            for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():
+                if edge.is_direct:
+                    yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
+
+    def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
+        """The stream that a caller has made the current one of a library; the choice as it is where none has."""
+        for site in reversed(via):
+            stream = self.choices.currents.of_library(site.function, site.instruction, library)
+            if stream is not None and stream.register >= 0:
+                yield from self.choices.of_register(site.function, stream.register, site)
+                return
+        yield choice
+
+    def _chooser_of(self, callee: Function, via: tuple[Site, ...], choice: Choice | None, library: str) -> Iterator[Choice | None]:
+        """Who chose the stream that Cython hands to a function of C++, or that is current for a library of Python."""
+        if choice is not None and library and _is_left_open(choice):
+            yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)
+            return
+        caller, call = via[-1].function, via[-1].instruction
+        if choice is None or choice.calls or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
+            yield from self._outward(callee, via, len(via) - 1, choice) if choice is not None else (None,)
+            return
+        given = given_to(caller, call, callee, int(str(choice.place.root[1])))
+        for each in self.choices.of_register(caller, given, via[-1], (), False) if given is not None and given >= 0 else ():
+            yield from self._outward(caller, via, len(via) - 2, each) if each.kind == PARAMETER else (each,)
+
+    def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
+        """A choice as the outermost caller has it; none that other calls have made."""
+        if choice.calls:
+            yield from () if via_others(choice, via) else (choice,)
+            return
+        if choice.kind != PARAMETER or choice.place is None or place < 0:
+            yield choice._replace(calls=via[place + 1 :])
+            return
+        site, (root, path) = via[place], choice.place
+        if site.instruction[0] in (op.CALL, op.INVOKE) and not self.choices.fits(site.function, site.instruction, callee):
+            return
+        index = int(str(root[1]))
+        given = given_to(site.function, site.instruction, callee, index)
+        if given is None and not path and default_is_null(callee, index):
+            yield Choice(NULL, "default", site, via[place:])
+        elif given is not None and given >= 0:
+            field = (self.choices.of_field(site.function, given, str(path[0]), site, (), False)) if path else None
+            for each in field if field is not None else self.choices.of_register(site.function, given, site, (), False):
+                yield from self._outward(site.function, via, place - 1, each)
+
+    def own(self, function: Function) -> list[Event]:
+        """The work and the waits of a function's own instructions, for each stream that they may mean."""
+        found = self._own.get(function)
+        if found is None:
+            found = self._own[function] = []
+            for one, work in self.launches.of(function):
+                found += (Event(one, Site(function, one), work, choice) for choice in self.choices.of(function, one, work))
+            names = self.transfer.names(WAITING)
+            for opcode in (op.CALL, op.INVOKE):
+                for one in function.by_opcode[opcode]:
+                    if last_name(function, one) in names:
+                        found += self._waits(function, one)
+            for one in function.by_opcode[op.EXIT]:
+                if any(True for _ in self.transfer.awaiting(function, one)):
+                    found += self._waits(function, one)
+        return found
+
+    def _waits(self, function: Function, one: Instruction) -> Iterator[Event]:
+        here = Site(function, one)
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Synchronized):
+                if isinstance(action.of, Stream) and action.of.register >= 0:
+                    yield from (Event(one, here, None, choice) for choice in self.choices.of_register(function, action.of.register, here))
+                elif isinstance(action.of, Stream) and action.of.kind == NULL:
+                    yield Event(one, here, None, Choice(NULL, "given", here))
+                else:
+                    yield Event(one, here, None, None)
+
+    # --- in which order
+
+    def is_repeated(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of its function."""
+        graph, homes = function.control, function.homes
+        return graph.innermost[homes[one][0]] != NOBODY
+
+    def leads_to(self, function: Function, first: Instruction, second: Instruction, stops: frozenset[Instruction] = frozenset()) -> bool:
+        """Whether a path leads from behind one instruction to another one, past none that stops it."""
+        block, index = function.homes[second]
+        return any(start <= index < end for start, end in self._reached(function, first, stops).get(block, ()))
+
+    def _reached(self, function: Function, first: Instruction, stops: frozenset[Instruction]) -> Mapping[int, list[tuple[int, int]]]:
+        """By block: the instructions that paths lead to from behind an instruction; those that stop them are the last ones."""
+        known = self._reaches.get((function, first, stops))
+        if known is not None:
+            return known
+        ends: dict[int, list[int]] = defaultdict(list)
+        for one in stops:
+            block, index = function.homes[one]
+            ends[block].append(index + 1)
+        block, index = function.homes[first]
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        waiting, seen = [(block, index + 1)], set[int]()
+        while waiting:
+            block, start = waiting.pop()
+            end = min((each for each in ends.get(block, ()) if each > start), default=0)
+            found[block].append((start, end or len(function.code.blocks[block])))
+            if not end:
+                fresh = [after for after in function.control.successors[block] if after not in seen]
+                seen.update(fresh)
+                waiting += [(after, 0) for after in fresh]
+        self._reaches[function, first, stops] = found
+        return found
+
+    def in_flight(self, function: Function, one: Instruction, counts: Callable[[Event], bool] = lambda event: True) -> list[Event]:
+        """The work on other streams than the null stream that may be in flight at an instruction, of events that count."""
+        found: list[Event] = []
+        for event, choice in self._left(function):
+            if event.instruction != one and counts(event):
+                stops = self._stops(function, choice, event.instruction, one)
+                if self.leads_to(function, event.instruction, one, stops):
+                    found.append(event)
+        return found
+
+    def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
+        """The work of a function that may be in flight at an instruction of a later call: in a loop, or on another object."""
+        found = [(event, choice) for event, choice in self._left(function) if counts(event)]
+        return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
+
+    def _is_left(self, function: Function, work: Instruction, one: Instruction, choice: Choice, depth: int) -> bool:
+        """Whether work of one call may be in flight at an instruction in the next one."""
+        stops = self._stops(function, choice, work, one)
+        first = next(function.code.instructions())
+        is_left = any(self.leads_to(function, work, end, stops) for end in function.by_opcode[op.RETURN])
+        if not is_left or (first != one and not self.leads_to(function, first, one, stops)):
+            return False
+        for caller, call in self.transfer.callers(function):
+            if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
+                return True
+            if self._runs_meanwhile(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
+                return True
+        return False
+
+    def _runs_meanwhile(self, function: Function, caller: Function, call: Instruction, choice: Choice) -> bool:
+        """Whether a method is called on another object, which has a stream of its own, before the host waits for that of the first."""
+        is_own = all(made.site is not None and made.site.function.owner is function.owner is not None for made in choice.made)
+        calls = [one for each, one in self.transfer.callers(function) if each is caller and one[0] == op.INVOKE] if is_own else []
+        place = self.choices.places.of(caller, call[3]) if call in calls else None
+        others = [one for one in calls if place is not None and self.choices.places.of(caller, one[3]) != place]
+        return any(self.leads_to(caller, call, one, self._stops(caller, choice, call, one)) for one in others)
+
+    def _stops(self, function: Function, choice: Choice, work: Instruction, one: Instruction) -> frozenset[Instruction]:
+        """The waits of a function behind which a stream has nothing in flight, on the way from its work to an instruction."""
+        waits = [wait for wait in self._waits_of(function) if waits_for(wait, choice)]
+        return self._stopping(function, choice, waits, work, one)
+
+    def _stopping(
+        self, function: Function, choice: Choice, waits: list[Event], work: Instruction, one: Instruction
+    ) -> frozenset[Instruction]:
+        """Those of the waits for a stream, of a function or as it sees them, behind which the stream has nothing in flight; of one of
+        several, those in a loop of their own, which goes through them."""
+        is_several = any(made.site is not None and self._makes_several(made.site, function) for made in choice.made)
+        ends = [
+            wait.instruction
+            for wait in waits
+            if wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+        ]
+        return frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (work, one))))
+
+    def _makes_several(self, site: Site, function: Function) -> bool:
+        """Whether a place that makes a stream makes several: in a loop, or in another function than one that is asked for, which is called
+        in a loop: the constructor of objects, or what makes them."""
+        if self.is_repeated(site.function, site.instruction):
+            return True
+        callers = self.transfer.callers(site.function) if site.function is not function else ()
+        return any(self.is_repeated(caller, call) for caller, call in callers)
+
+    def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
+        graph, homes = function.control, function.homes
+        place = graph.innermost[homes[wait][0]]
+        return place != NOBODY and homes[one][0] not in graph.loops[place].body
+
+    def _rounds_of(self, function: Function, wait: Instruction, others: tuple[Instruction, ...]) -> Iterator[Instruction]:
+        """The head of a loop over elements, without some instructions, that waits in each of its rounds: it is looked at as it runs."""
+        graph, homes = function.control, function.homes
+        place = graph.innermost[homes[wait][0]]
+        loop = graph.loops[place] if place != NOBODY else None
+        if loop is None or any(homes[one][0] in loop.body for one in others):
+            return
+        end = function.code.blocks[loop.header][-1]
+        is_over_elements = end[0] == op.BRANCH and counts_rounds(function, unnegated(function, end[2])[0])
+        if is_over_elements and all(graph.dominates(homes[wait][0], again) for again in loop.latches):
+            yield end
+
+    def behind(self, function: Function, one: Instruction) -> list[Event]:
+        """The work on other streams that is queued behind an instruction before the host waits for the device."""
+        stops = frozenset(wait.instruction for wait in self._waits_of(function) if wait.choice is None)
+        return [event for event, _ in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
+
+    def before(self, function: Function, one: Instruction) -> list[Event]:
+        """All that may come before an instruction."""
+        return [event for event in self.events(function) if event.instruction != one and self.leads_to(function, event.instruction, one)]
+
+    def _waits_of(self, function: Function) -> list[Event]:
+        return self._sorted(function)[0]
+
+    def _others(self, function: Function) -> list[tuple[Event, Choice]]:
+        """The work on other streams than the null stream."""
+        return self._sorted(function)[1]
+
+    @memoized
+    def _left(self, function: Function) -> list[tuple[Event, Choice]]:
+        """The work on other streams that may still run when the call is over that leads to it: none that the host has waited for within."""
+        return [each for each in self._others(function) if not self._is_over_within(function, *each)]
+
+    def _is_over_within(self, function: Function, event: Event, choice: Choice) -> bool:
+        """Whether one of the functions that a call enters on the way to work waits for it, on all ways on to its end."""
+        waits = [wait for wait in self._waits_of(function) if wait.via[:1] == event.via[:1] and waits_for(wait, choice)]
+        return bool(event.via and waits) and any(self._waits_within(event, choice, waits, depth) for depth in range(1, len(event.via) + 1))
+
+    def _waits_within(self, event: Event, choice: Choice, waits: list[Event], depth: int) -> bool:
+        """The same of the function that the first calls on the way enter, so many of them."""
+        work = _place_at(event, depth)
+        inner = work.function
+        near = [wait._replace(instruction=_place_at(wait, depth).instruction) for wait in waits if wait.via[:depth] == event.via[:depth]]
+        ends = [wait for wait in near if wait.instruction != work.instruction]
+        return bool(ends) and not any(
+            self.leads_to(inner, work.instruction, end, self._stopping(inner, choice, ends, work.instruction, end))
+            for end in inner.by_opcode[op.RETURN]
+        )
+
+    @memoized
+    def _sorted(self, function: Function) -> tuple[list[Event], list[tuple[Event, Choice]]]:
+        events = self.events(function)
+        others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
+        waits = [event for event in events if event.work is None]
+        return waits, [(event, choice) for event, choice in others if choice.kind != NULL]
+
+
+def waits_for(wait: Event, choice: Choice) -> bool:
+    """Whether a wait of the host waits for a stream."""
+    if wait.choice is None:
+        return True
+    if wait.choice.kind == choice.kind == MADE:
+        return bool(wait.choice.made & choice.made)
+    return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:
+    """Whether other calls than those on a way have made a choice, or none has."""
+    return choice.calls[:1] == () or choice.calls[0] not in via
+
+
+def _place_at(event: Event, depth: int) -> Site:
+    """Where an event stands in the function that the first calls on the way to it enter, so many of them."""
+    return event.via[depth] if depth < len(event.via) else event.at
+
+
+def _is_left_open(choice: Choice) -> bool:
+    """Whether work goes to the stream that is current where its function is called."""
+    return choice.kind == AMBIENT or (choice.kind == NULL and choice.how == OMITTED)
+
+
+def _library(event: Event) -> str:
+    """The library of what works."""
+    return event.work.library if event.work is not None else ""

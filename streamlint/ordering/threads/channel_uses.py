@@ -1,0 +1,185 @@
+"""SL012: what processes may not do with tensors of queues: forward them, end behind a put, take what they have put themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.threads.sent_tensors import sent
+from streamlint.transfer.actions import Lost
+from streamlint.transfer.channels import Channel, Channels, End
+from streamlint.transfer.lifting import lifted
+from streamlint.transfer.spawns import Spawn
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.uses import Uses
+from streamlint.waits.operands import operand_of
+
+_DEEPEST = 3
+_PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI})
+
+
+class Forwarded(NamedTuple):
+    """A put of what another process has sent, where that one sends it, and where the process that forwards was started, if it was."""
+
+    put: Site
+    source: Site
+    started: Site | None
+
+
+class ChannelUses:
+    """Finds misuses of channels between processes."""
+
+    def __init__(self, transfer: Transfer, channels: Channels, uses: Uses) -> None:
+        self.transfer = transfer
+        self.channels = channels
+        self.uses = uses
+
+    # --- forwarding
+
+    def forwarded(self, put: End) -> Iterator[Forwarded]:
+        """The source of what a put forwards."""
+        function = put.site.function
+        own = self.channels.runs.get(function, ())
+        for register in put.call.all("of"):
+            taken = self._taken(function, register)
+            if taken is None:
+                continue
+            received, part = taken
+            for source in self.channels.puts:
+                others = self.channels.runs.get(source.site.function, ())
+                if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, part):
+                    yield Forwarded(put.site, source.site, own[0].start if own else None)
+                    return
+
+    def _taken(self, function: Function, register: int, depth: int = 0) -> tuple[Channel, int | None] | None:
+        """The channel that a value was taken from, and which part of what was taken it is."""
+        part: int | None = None
+        seen: set[int] = set()
+        while register >= 0 and register not in seen:
+            seen.add(register)
+            one = function.definitions[register]
+            if one is None:
+                return None
+            if one[0] == op.UNPACK and part is None:
+                part, register = one[4], one[3]
+            elif one[0] in _PASSED_ON:
+                register = one[3]
+            elif one[0] == op.INVOKE and any(call.row.effect == "get" for call in self.transfer.modelled(function, one)):
+                return self.channels.of(function, one[3]), part
+            else:
+                found = (self._taken(*there, depth + 1) for there in self._elsewhere(function, one) if depth < _DEEPEST)
+                taken = next((each for each in found if each is not None), None)
+                return (taken[0], part if part is not None else taken[1]) if taken is not None else None
+        return None
+
+    def _elsewhere(self, function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
+        """Where a value comes from that callers give, or that a called function gives back."""
+        if one[0] == op.PARAM:
+            for caller, call in self.transfer.facts.call_places(function):
+                register = operand_of(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
+                if register is not None:
+                    yield caller, register
+        elif one[0] in (op.CALL, op.INVOKE):
+            for edge in self.transfer.edges(function, one):
+                if edge.is_direct:
+                    yield from ((edge.callee, end[2]) for end in edge.callee.by_opcode[op.RETURN])
+
+    def _sends(self, source: End, part: int | None) -> bool:
+        """Whether a put sends memory of a device, in a part of what it sends."""
+        function = source.site.function
+        if part is None:
+            return bool(sent(function, source, self.uses))
+        for register in source.call.all("of"):
+            built = function.definitions[register]
+            if built is not None and built[0] == op.BUILD and 4 + part < len(built) and self.uses.on_device(function, built[4 + part]):
+                return True
+        return False
+
+    # --- processes that end
+
+    def outlived(self, put: End) -> Spawn | None:
+        """The process that ends behind a put, without word of the receiver."""
+        for spawn, calls in self.channels.ways.get(put.site.function, ()):
+            if spawn.pool is None:
+                return spawn if self._is_last(put, spawn, calls) else None
+        return None
+
+    def _is_last(self, put: End, spawn: Spawn, calls: tuple[Site, ...]) -> bool:
+        for caller, register in spawn.given.values():
+            channel = self.channels.of(caller, register)
+            if channel and not channel & put.channel and self._is_channel(channel):
+                return False  # another channel may tell it when to end
+        for function, one in ((site.function, site.instruction) for site in (*calls, put.site)):
+            if self._is_in_endless_loop(function, one) or any(self._may_answer(function, each) for each in _behind(function, one)):
+                return False
+        return True
+
+    def _may_answer(self, function: Function, one: Instruction, depth: int = 0) -> bool:
+        """Whether an instruction may wait for the receiver, by itself or in what it calls."""
+        if any(isinstance(action, Lost) for action in self.transfer.of(function, one)) or self._is_end(function, one):
+            return True
+        edges = self.transfer.edges(function, one) if depth < _DEEPEST else ()
+        return any(
+            edge.is_followed and any(self._may_answer(edge.callee, each, depth + 1) for each in edge.callee.code.instructions())
+            for edge in edges
+        )
+
+    def _is_channel(self, channel: frozenset[Site]) -> bool:
+        return any(end.channel & channel for end in (*self.channels.puts, *self.channels.gets))
+
+    def _is_end(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction takes from a channel, or puts memory of a device."""
+        return any(get.site == Site(function, one) for get in self.channels.gets) or any(
+            put.site == Site(function, one) and sent(function, put, self.uses) for put in self.channels.puts
+        )
+
+    def _is_in_endless_loop(self, function: Function, one: Instruction) -> bool:
+        """Whether a loop around an instruction goes over no elements: what ends it is not known."""
+        graph = Graph.of(function.code, exceptions=False)
+        home = next(number for number, block in enumerate(function.code.blocks) if one in block)
+        place = graph.innermost[home]
+        while place != NOBODY:
+            loop = graph.loops[place]
+            if not any(each[0] == op.MORE for each in function.code.blocks[loop.header]):
+                return True
+            place = loop.parent
+        return False
+
+    # --- one process at both ends
+
+    def taken_back(self, put: End) -> Site | None:
+        """The get by which a process takes what it has put itself."""
+        if not put.channel or put.site.function in self.channels.runs or self.channels.is_given_away(put.channel):
+            return None
+        places = list(lifted(self.transfer, put.site))
+        for get in self.channels.gets:
+            if get.channel & put.channel and get.site.function not in self.channels.runs:
+                for taken in lifted(self.transfer, get.site):
+                    if any(place.function is taken.function and _comes_behind(place, taken) for place in places):
+                        return get.site
+        return None
+
+
+def _comes_behind(first: Site, second: Site) -> bool:
+    """Whether an instruction may follow another one in its function."""
+    return any(one == second.instruction for one in _behind(first.function, first.instruction))
+
+
+def _process(spawn: Spawn) -> tuple[Site, Site | None]:
+    """Where a process is started, and where it was made: one loop starts several."""
+    return spawn.start, Site(spawn.made.function, spawn.made.instruction) if spawn.made is not None else None
+
+
+def _behind(function: Function, one: Instruction) -> Iterator[Instruction]:
+    """The instructions that may follow another one in its function."""
+    graph = Graph.of(function.code, exceptions=False)
+    home = next(number for number, block in enumerate(function.code.blocks) if one in block)
+    code = function.code.blocks[home]
+    yield from code[code.index(one) + 1 :]
+    for block in graph.reach(graph.successors[home]):
+        yield from (each for each in function.code.blocks[block] if each != one)

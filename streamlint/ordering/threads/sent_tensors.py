@@ -1,0 +1,138 @@
+"""SL012: tensors on a device that are sent to another process, and written later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
+from streamlint.ordering.places.flow import BUFFER, Tracked
+from streamlint.ordering.places.places import register_place, rest_behind
+from streamlint.ordering.walk.walk import ORDERED, Walk
+from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
+from streamlint.transfer.channels import Channels, End
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.uses import Uses
+from streamlint.transfer.work import Worked
+
+_DEEPEST = 3
+
+
+class LaterWrite(NamedTuple):
+    """A write to memory that a put has sent. ``again``: the same memory is put again behind it."""
+
+    put: Site
+    write: Site
+    calls: tuple[Site, ...]
+    again: bool
+
+
+class LaterWrites(Walk):
+    """Finds writes to what was sent, before the receiver may have answered."""
+
+    hooked = frozenset({op.INVOKE})
+
+    def __init__(self, transfer: Transfer, channels: Channels, uses: Uses) -> None:
+        super().__init__(transfer)
+        self.channels = channels
+        self.uses = uses
+        self._put: End
+        self._found: list[LaterWrite] = []
+
+    def find(self, put: End, registers: tuple[int, ...]) -> Iterator[LaterWrite]:
+        """The first write to what registers hold behind a put."""
+        function, one = put.site.function, put.site.instruction
+        self._put, self._found = put, []
+        tracked = {
+            Tracked(BUFFER, place)
+            for register in registers
+            for shared in self.transfer.shared(function, register)
+            for place in self.places.names(function, shared)
+        }
+        self.run(self.start(function, one, frozenset(tracked), ()))
+        yield from self._found[:1]
+
+    def judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        if self._found or self._answers(state, one, action):
+            return ORDERED
+        function = state.frame.function
+        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
+            return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
+        if isinstance(action, Worked):
+            return self._in_kernel(state, one, action)
+        written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
+        if written >= 0 and self.has(state, BUFFER, written) and not (isinstance(action, Copied) and written == one[2]):
+            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_resent(Site(function, one))))
+            return ORDERED
+        return None
+
+    def _in_kernel(self, state: State, one: Instruction, work: Worked) -> str | None:
+        """What a kernel writes that the program launches in C++: the call in Python writes it."""
+        if not any(self.has(state, BUFFER, register) for register in work.writes) or state.doubts > MOST_GUESSES:
+            return None
+        sites = (*state.frame.calls, Site(state.frame.function, one))
+        last = max((number for number, site in enumerate(sites) if not site.function.is_cpp), default=len(sites) - 1)
+        self._found.append(LaterWrite(self._put.site, sites[last], sites[:last], self._is_resent(sites[last])))
+        return ORDERED
+
+    def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
+        """Also what kernels write."""
+        return (*super().actions(function, one), *(self.transfer.works(function, one) if one[0] == op.LAUNCH else ()))
+
+    def _answers(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an action may be the word of the receiver that it needs the memory no longer."""
+        if not isinstance(action, Lost):
+            return False
+        return one[0] == op.INVOKE or any(self._is_given(state, register) for register in action.registers)
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        return False
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        """Whether an instruction takes a reply from another channel than the one of the put."""
+        if one[0] != op.INVOKE:
+            return False
+        for call in self.transfer.modelled(state.frame.function, one):
+            if call.row.effect == "get" and not call.row.get("local"):
+                channel = self.channels.of(state.frame.function, one[3])
+                return not (channel & self._put.channel) and not self.channels.replies_often(channel)
+        return False
+
+    def _is_resent(self, write: Site) -> bool:
+        """Whether the write is followed by a put of the same memory: by the same put in the next round."""
+        function = write.function
+        if function is not self._put.site.function:
+            return False
+        graph = function.control
+        here, put = function.homes[write.instruction], function.homes[self._put.site.instruction]
+        loop = graph.innermost[put[0]]
+        return loop >= 0 and here[0] in graph.loops[loop].body
+
+    def _is_given(self, state: State, register: int) -> bool:
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        return None
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        return frozenset()
+
+
+def sent(function: Function, put: End, uses: Uses) -> tuple[int, ...]:
+    """The registers of memory of a device among what a put sends: the value, or parts of it."""
+    found: list[int] = []
+    waiting = [(register, 0) for register in put.call.all("of")]
+    while waiting:
+        register, depth = waiting.pop()
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.BUILD, op.DICT):
+            if depth < _DEEPEST:
+                waiting += ((each, depth + 1) for each in one[4 :: 1 if one[0] == op.BUILD else 2])
+        elif uses.on_device(function, register):
+            found.append(register)
+    return tuple(found)
