@@ -21,6 +21,10 @@ _OUT_OF_VIEW = {
         "handover of memory another thread's stream may still be writing; no event goes along",
         "written on the stream of another thread here",
     ),
+    "result": (
+        "return of memory another stream may still be writing; the caller cannot wait for it",
+        "written on another stream here; no stream that the caller knows waits for it",
+    ),
 }
 """By whose work is not in view: the message, and the words for the first place."""
 
@@ -32,8 +36,8 @@ class CrossStreamUseWithoutWait(Check):
     Reports device work that reads or writes a buffer on one stream while work on another stream may still be writing or reading it: no
     event, ``wait_stream`` or synchronization orders the two accesses.
 
-    With ``evidence = "possible"``, accesses that no caller in the program connects are reported too: of two methods of an object, and of
-    memory on a stream that the program never makes wait.
+    With ``evidence = "possible"``, accesses that no caller in the program connects are reported too: of two methods of an object, of
+    memory on a stream that the program never makes wait, and of callers that get a result of a stream for which they cannot wait.
 
     ## Why is this bad
     Streams run concurrently. The reader may see old or partly written data; the writer may overwrite data that is still being read. No

@@ -18,7 +18,7 @@ class OldValues:
         self._known: dict[tuple[Function, int], bool] = {}
 
     def is_old(self, function: Function, one: Instruction) -> bool:
-        """Whether what an instruction reads from an attribute is used after a method of the object has set that attribute anew."""
+        """Whether what an instruction reads from an attribute is used after the function, or a method, has set that attribute anew."""
         key = (function, one[2])
         found = self._known.get(key)
         if found is None:
@@ -30,7 +30,12 @@ class OldValues:
             return False
         uses = [use for use in function.uses[one[2]] if use[0] != op.BIND]
         calls = (each for each in function.by_opcode[op.INVOKE] if self._is_receiver(function, each[3]))
-        setting = [each for each in calls if _sets(function, function.text(each[4]), function.text(one[4]), _DEEPEST)]
+        name = function.text(one[4])
+        setting = [each for each in calls if _sets(function, function.text(each[4]), name, _DEEPEST)]
+        stores = function.by_opcode[op.SET_ATTR]
+        setting += [
+            each for each in stores if function.text(each[3]) == name and self._is_receiver(function, each[2]) and each[4] != one[2]
+        ]
         return any(function.runs_before(one, each) and any(function.runs_before(each, use) for use in uses) for each in setting)
 
     def _is_receiver(self, function: Function, register: int) -> bool:

@@ -172,10 +172,12 @@ class Places:
     def names(self, function: Function, register: int) -> tuple[Place, ...]:
         """The register alone, and where its value is found."""
         alone, found = register_place(register), self.of(function, register)
+        return (alone,) if alone == found or self.is_old(function, register) else (alone, found)
+
+    def is_old(self, function: Function, register: int) -> bool:
+        """Whether a register holds what an attribute of the receiver has held before it was set anew."""
         one = function.definitions[register] if register >= 0 else None
-        if alone == found or (one is not None and one[0] == op.ATTR and self._old.is_old(function, one)):
-            return (alone,)
-        return (alone, found)
+        return one is not None and one[0] == op.ATTR and self._old.is_old(function, one)
 
     def _find(self, function: Function, register: int) -> Place:
         one = function.definitions[register] if register >= 0 else None

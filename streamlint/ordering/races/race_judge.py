@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site, Unknown
-from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.given_work import GivenWork
@@ -19,10 +18,10 @@ from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.places import rotation
 from streamlint.ordering.places.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.places.gradients import Training
-from streamlint.ordering.places.places import Place, register_place, rest_behind
+from streamlint.ordering.places.places import Place, register_place
 from streamlint.ordering.places.weights import GRADIENTS, ModuleMemory
 from streamlint.ordering.races.race_callers import RaceCallers
-from streamlint.ordering.races.race_orders import GIVEN, LEFT
+from streamlint.ordering.races.race_orders import GIVEN
 from streamlint.ordering.streams.lanes import WAITER, Lane
 from streamlint.ordering.threads.communicators import has_communicator
 from streamlint.ordering.threads.not_inherited import is_not_inherited
@@ -54,7 +53,7 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
-    unknown_work: str = ""  # whose work is unknown: that of the first is GIVEN or RECYCLED, that of the second LEFT
+    unknown_work: str = ""  # whose work is unknown: that of the first is GIVEN or RECYCLED, that of the second LEFT or RESULT
     others: tuple[Site, ...] = ()  # other calls of the second's function, from which it meets work that nothing orders as well
 
 
@@ -85,7 +84,6 @@ class RaceJudge(RaceCallers):
         self.same_members = transfer.one_of(SameMembers, transfer, self.places)
         self._found: dict[Site, Race] = {}
         self._ways: dict[Site, dict[tuple[Site, ...], None]] = {}  # by second piece of work: the calls that lead to it
-        self._hands_over: dict[Unit, bool] = {}
         self._arrays = transfer.facts.models.marked("arrays")
         self._on_host = transfer.facts.models.marked("on-host")
         self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
@@ -344,31 +342,6 @@ class RaceJudge(RaceCallers):
     def _may_be_one(self, lane: Lane) -> bool:
         """Whether a stream may be that of the work, or is ordered with it."""
         return self.same.may_be_one(lane, self._lane, False)
-
-    def _feeds_callers(self, function: Function) -> bool:
-        """Whether a thread of a file puts into a queue what may be passed out to unknown callers."""
-        known = self._hands_over.get(function.unit)
-        if known is None:
-            putting = (each for each in function.unit.functions if not each.known("queue-put").isdisjoint(each.called_names))
-            known = self._hands_over[function.unit] = not function.is_cpp and any(map(self.is_thread, putting))
-        return known
-
-    def is_elsewhere(self, state: State) -> bool:
-        """Whether a path has gone to another thread, with what that has taken from a queue."""
-        return not state.path and state.frame.root.function is not self._site.function
-
-    def left(self, state: State, register: int) -> None:
-        """What a thread has written on its stream is passed out to callers of whoever took it: without an event they cannot wait for it."""
-        function, lane = state.frame.function, self._mine(state)
-        if not self.is_elsewhere(state) or self._unknown_work or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
-            return
-        names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, AMBIENT_LANE) else ()
-        given = {each.kind for each in state.tracked for name in names if rest_behind(name, each.place) is not None}
-        if BUFFER in given and given.isdisjoint((EVENT, STREAM)):
-            self._unknown_work = LEFT
-            use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
-            self._report(state, function.code.blocks[state.block][-1], use, AMBIENT_LANE)
-            self._unknown_work = ""
 
     def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         second = Site(state.frame.function, one)

@@ -24,9 +24,9 @@ from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import EQUAL
 
-GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
+GIVEN, RECYCLED, LEFT, RESULT = "given", "recycled", "left", "result"
 """Work of external code: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
-left to them."""
+left to them, by a thread or as a result."""
 
 _HOLDING_UP = (Synchronized, Waited, Exchanged, Read)
 

@@ -15,7 +15,8 @@ from streamlint.ordering.places.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.places.gradients import GRADIENT
 from streamlint.ordering.places.places import ANY
 from streamlint.ordering.races.beginnings import Beginnings
-from streamlint.ordering.races.race_judge import AMBIENT_LANE, Race, RaceJudge
+from streamlint.ordering.races.race_handovers import RaceHandovers
+from streamlint.ordering.races.race_judge import AMBIENT_LANE, Race
 from streamlint.ordering.races.race_orders import GIVEN, RECYCLED
 from streamlint.ordering.streams.lanes import Lane
 from streamlint.ordering.streams.unknown_calls import UnknownCalls
@@ -26,7 +27,7 @@ from streamlint.transfer.work import Worked
 Begun = tuple[Function, Instruction, Worked]
 
 
-class Races(RaceJudge):
+class Races(RaceHandovers):
     """Finds the races of a program."""
 
     resumes = True
@@ -48,7 +49,7 @@ class Races(RaceJudge):
         found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
-            if self.comes_to(begun[0], None if self._feeds_callers(begun[0]) else partners):
+            if self.comes_to(begun[0], None if self.feeds_callers(*begun) else partners):
                 self._follow_work(*begun)
         self._follow_collectives()
         self._follow_given([begun for begun, _ in found])

@@ -33,14 +33,14 @@ class PrivateHooks:
 
     def is_rerun(self, function: Function, lane: Lane) -> bool:
         """Whether a function is called once more, and nothing but itself can have waited for the work of a stream meanwhile."""
-        return self._is_private(lane, function) and self._waits_inside(lane, function)
+        return self._is_private(lane, function) and self.waits_inside(lane, function)
 
     def others(self, function: Function, lane: Lane) -> list[Function]:
         """The hooks of the same object that run behind a hook: what may have waited for the work meanwhile is one of the two."""
         if function.owner is None or not self._is_private(lane, function):
             return []
         methods = (each for named in function.owner.methods.values() for each in named if each is not function and each.has_receiver)
-        return [each for each in methods if self.is_higher_order(each) and self._waits_inside(lane, function, each)]
+        return [each for each in methods if self.is_higher_order(each) and self.waits_inside(lane, function, each)]
 
     def may_be_awaited(self, function: Function, lane: Lane) -> bool:
         """Whether a hook of the file may let somebody wait for a stream: they run where calls of modules do, which no path shows."""
@@ -80,7 +80,7 @@ class PrivateHooks:
         """Whether a function is a hook, and a stream is known to the program alone."""
         return lane.kind == NAMED and self.is_higher_order(function) and self.streams.is_own(lane)
 
-    def _waits_inside(self, lane: Lane, *functions: Function) -> bool:
+    def waits_inside(self, lane: Lane, *functions: Function) -> bool:
         """Whether none but some functions, and those that they call, wait for the work of a stream."""
         waiting = {other for site in lane.made for other in self._waiting.get(site, ())}
         below = [self._reached(function) for function in functions] if waiting else [frozenset[Function]()]
