@@ -28,7 +28,7 @@ from streamlint.ordering.streams.streams import sites_of
 from streamlint.transfer.actions import NAMED, Copied
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
-from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
+from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy, may_meet
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
@@ -37,6 +37,7 @@ from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
 from streamlint.transfer.there_already import ThereAlready
 from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
+from streamlint.waits.ways import MOST_BRIEF
 
 RULE = UnpinnedNonBlocking
 _CALLS = (op.CALL, op.INVOKE)
@@ -149,7 +150,7 @@ class _Search:
     def _costs(self, copy: HostCopy) -> bool:
         """Whether a copy is shown to be large, to be repeated, or to wait for work."""
         call, origin, size = copy.call, copy.origin, self._size(copy)
-        if self._counts(copy, size):
+        if self._counts(copy, size) or (size.bytes is None and self._may_be_there(copy)):
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call)):
             return False
@@ -172,6 +173,15 @@ class _Search:
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return True
         return any(True for site in sites for _ in self.repetition.own(*site)) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
+
+    def _may_be_there(self, copy: HostCopy) -> bool:
+        """Whether what is uploaded may as well have been computed on a device, for all that the calls say which lead to the copy."""
+        if copy.direction != "h2d":
+            return False
+        others = self.origins.of(copy.call.function, copy.host)
+        if any(other.space == "device" and other.how == "computed" and may_meet(other, copy.origin) for other in others):
+            return True
+        return any(each.space == "device" for each in self.origins.given(copy.origin))
 
     @cached_property
     def _early_reads(self) -> EarlyReads:
@@ -202,7 +212,9 @@ class _Search:
         return False
 
     def _is_idle(self, copy: HostCopy) -> bool:
-        return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
+        """Whether its stream is empty. A loader could pin its batches beside, so that staging them is not nothing beside brief work."""
+        most = 0 if copy.origin.how == "loader" else MOST_BRIEF
+        return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed, most) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
         """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there.
