@@ -150,11 +150,11 @@ class _Search:
     def _costs(self, copy: HostCopy) -> bool:
         """Whether a copy is shown to be large, to be repeated, or to wait for work."""
         call, origin, size = copy.call, copy.origin, self._size(copy)
-        if self._counts(copy, size) or (size.bytes is None and self._may_be_there(copy)):
+        if self._counts(copy, size):
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call)):
             return False
-        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
+        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_open(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
         if self._is_set_aside(sites, origin):
@@ -174,14 +174,17 @@ class _Search:
             return True
         return any(True for site in sites for _ in self.repetition.own(*site)) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
 
+    def _is_open(self, copy: HostCopy) -> bool:
+        """Whether an upload of unknown size may find nothing to do: no work on its stream, or what is on the device already."""
+        return self._is_on_new_stream(copy) or self._may_be_there(copy)
+
     def _may_be_there(self, copy: HostCopy) -> bool:
         """Whether what is uploaded may as well have been computed on a device, for all that the calls say which lead to the copy."""
-        if copy.direction != "h2d":
-            return False
-        others = self.origins.of(copy.call.function, copy.host)
-        if any(other.space == "device" and other.how == "computed" and may_meet(other, copy.origin) for other in others):
-            return True
-        return any(each.space == "device" for each in self.origins.given(copy.origin))
+        origin, given = copy.origin, self.origins.given(copy.origin)
+        if any(each.how == "factory" and each.space == "host" and _is_of_same_function(each, origin) for each in given):
+            return False  # a branch in view decides
+        others = [each for each in self.origins.of(copy.call.function, copy.host) if each.how == "computed" and may_meet(each, origin)]
+        return any(each.space == "device" for each in (*given, *others))
 
     @cached_property
     def _early_reads(self) -> EarlyReads:
@@ -341,3 +344,7 @@ def _is_of_constructor(copy: HostCopy) -> bool:
     """Whether the constructor of an object made the memory that another of its methods uploads."""
     made, home = copy.origin.site, copy.call.function
     return made is not None and made.function is not home and made.function.owner is not None and made.function.code.name == "__init__"
+
+
+def _is_of_same_function(first: Origin, second: Origin) -> bool:
+    return first.site is not None and second.site is not None and first.site.function is second.site.function

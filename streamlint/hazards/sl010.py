@@ -15,7 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.streams.array_streams import array_of, is_made_without
-from streamlint.ordering.streams.device_work import DeviceWork
+from streamlint.ordering.streams.device_work import DeviceWork, Handful
 from streamlint.ordering.streams.streams import Currents
 from streamlint.ordering.threads.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
@@ -27,7 +27,6 @@ from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
-from streamlint.waits.ways import MOST_BRIEF
 
 RULE = PageableD2hStall
 _FETCHING = frozenset({"copy", "transfer", "read", "view"})
@@ -254,8 +253,9 @@ class _Search:
 
     def _is_brief(self, body: tuple[Function, ...]) -> bool:
         """Whether all work of a thread is a handful of operations that are over when the host has started them, uploads among them."""
+        handful = Handful(self.device_work, ())
         works = [Site(function, one) for function in body for one in function.code.instructions() if self._is_work(function, one)]
-        return len(works) <= MOST_BRIEF and all(self.device_work.is_brief(each, each, {}) or self._is_uploaded(each) for each in works)
+        return all(handful.takes(each, each) or self._is_uploaded(each) for each in works)
 
     def _is_uploaded(self, site: Site) -> bool:
         """Whether a call uploads memory, and waits for that."""

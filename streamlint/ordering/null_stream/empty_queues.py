@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.streams.device_work import Handful
 from streamlint.ordering.streams.earlier import Earlier
 from streamlint.ordering.streams.queue_waits import Queue, QueueWaits
 from streamlint.transfer.actions import NAMED
@@ -47,14 +48,11 @@ class EmptyQueues:
         is_kept = self.waits.is_kept(queue)
         site, passed = queue.at, queue.passed
         places = {place.function: place for place in (*passed, site)}
-        brief = set[Site]()
+        handful = Handful(self.earlier.work, (*passed, site), most)
 
         def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
-            verdict = self._judge(other, at, queue, is_condition, is_kept or not left)
-            if verdict is False and self.earlier.work.is_brief(other, at, places):
-                brief.add(other)
-                return None if len(brief) <= most else False
+            verdict = self._judge(other, at, queue, is_condition, is_kept or not left, handful)
             if verdict:
                 return self._is_near(at, places) and (filled or not called)
             if verdict is None and self._may_queue(other, queue):
@@ -80,14 +78,19 @@ class EmptyQueues:
             if caller is not site.function
         )
 
-    def _judge(self, other: Site, at: Site, queue: Queue, is_condition: bool, awaits: bool = True) -> bool | None:
+    def _judge(
+        self, other: Site, at: Site, queue: Queue, is_condition: bool, awaits: bool = True, handful: Handful | None = None
+    ) -> bool | None:
         """Whether the host waits for a stream at an instruction; False where work may be put there, None for neither. ``awaits``: waits for
-        the stream itself count, not only fetches."""
+        the stream itself count, not only fetches. A ``handful`` is no work."""
         if (fetches := self.waits.fetches(*other, is_condition)) is not None:
             return fetches
         if awaits and self.waits.awaits(other, at, queue):
             return True
-        return False if other.instruction[0] == op.YIELD or self.earlier.queues(*other) else None
+        if other.instruction[0] == op.YIELD:
+            return False
+        is_work = self.earlier.queues(*other) and not (handful is not None and handful.takes(other, at))
+        return False if is_work else None
 
     def _may_queue(self, call: Site, queue: Queue) -> bool:
         """Whether an unknown call may put work on a stream. C++: on one that it has to name only if it is handed one, or what keeps it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
@@ -13,6 +13,7 @@ from streamlint.ir.cpp import PLAIN
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 from streamlint.waits.quiet import Quiet
+from streamlint.waits.ways import MOST_BRIEF
 
 _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
@@ -44,11 +45,10 @@ class DeviceWork:
             return any(self._is_computed_there(function, register) for register in op.reads(one))
         return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
 
-    def is_brief(self, site: Site, through: Site, places: Mapping[Function, Site]) -> bool:
+    def is_brief(self, site: Site) -> bool:
         """Whether the device is done with what an instruction puts there as soon as the host has started it: a pass over the elements of
-        tensors. ``through`` is the call in whose course it runs. No loop repeats either but those around the places of their functions."""
-        is_single = all(_is_alongside(each, places.get(each.function)) for each in (site, through))
-        return is_single and bool(self.transfer.one_of(Quiet, self.transfer.graph).brief(*site))
+        tensors."""
+        return bool(self.transfer.one_of(Quiet, self.transfer.graph).brief(*site))
 
     def may_queue(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction calls unknown code which may put work on a device: it is given something that leads to one.
@@ -143,6 +143,24 @@ class DeviceWork:
         if one[0] in (op.PHI, op.COPY, op.CAST, op.COMPARE, *_OPERATORS):
             return not any(self.leads(function, each, depth - 1) for each in op.reads(one) if each != register)
         return one[0] in (op.CONST, op.FORMAT)
+
+
+class Handful:
+    """Brief operations on the ways from or to an operation: so many at most, which no loop repeats but those around its ``places``."""
+
+    def __init__(self, work: DeviceWork, places: Iterable[Site], most: int = MOST_BRIEF) -> None:
+        self._work = work
+        self._places = {place.function: place for place in places}
+        self._most = most
+        self._taken = set[Site]()
+
+    def takes(self, site: Site, through: Site) -> bool:
+        """Whether an operation is one of them. ``through`` is the call in whose course it runs."""
+        is_single = all(_is_alongside(each, self._places.get(each.function)) for each in (site, through))
+        if not is_single or not self._work.is_brief(site):
+            return False
+        self._taken.add(site)
+        return len(self._taken) <= self._most
 
 
 def _is_alongside(site: Site, place: Site | None) -> bool:

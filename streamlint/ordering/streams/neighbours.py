@@ -13,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop, led_to
 from streamlint.models import Row
 from streamlint.ordering.places.places import Place
+from streamlint.ordering.streams.device_work import Handful
 from streamlint.ordering.streams.earlier import Earlier
 from streamlint.ordering.streams.queue_waits import Queue, QueueWaits
 from streamlint.support.memo import memoized
@@ -21,7 +22,6 @@ from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
 from streamlint.waits.operands import operand_of
-from streamlint.waits.ways import MOST_BRIEF
 
 WAITED, WORKED, READ, ENDED = "waited", "worked", "read", "ended"
 _QUEUED = "queued"
@@ -55,7 +55,7 @@ Registers = set[tuple[Function, int]]
 class _Search(NamedTuple):
     """The operation whose neighbours are looked for: the registers of its status, and of what it brings; some places that read that.
 
-    ``is_alone``: the rounds of its loop do nothing else on the host. ``brief``: the operations on the way that are over at
+    ``is_alone``: the rounds of its loop do nothing else on the host. ``handful``: the operations on the way that are over at
     once."""
 
     call: ModelledCall
@@ -64,7 +64,7 @@ class _Search(NamedTuple):
     brought: Registers
     reads: frozenset[Site]
     is_alone: bool
-    brief: set[Site]
+    handful: Handful
 
 
 class Neighbours:
@@ -128,7 +128,7 @@ class Neighbours:
         status = {(function, call.result)} if not call.memory(call.result) else set[tuple[Function, int]]()
         held = {(function, each) for each in self._shared(function, brought)}
         queue = Queue(Site(function, call.instruction), call.stream(), passed)
-        work = _Search(call, queue, status, held, reads, is_alone, set())
+        work = _Search(call, queue, status, held, reads, is_alone, Handful(self.work, (*passed, queue.at)))
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
@@ -283,11 +283,7 @@ class Neighbours:
     def _is_brief(self, state: _At, one: Instruction, work: _Search) -> bool:
         """Whether a call is one of a handful that the device is done with as soon as the host has started them."""
         site = Site(state.function, one)
-        places = {place.function: place for place in (*work.queue.passed, work.queue.at)}
-        if not self.work.is_brief(site, (*state.calls, site)[0], places):
-            return False
-        work.brief.add(site)
-        return len(work.brief) <= MOST_BRIEF
+        return work.handful.takes(site, (*state.calls, site)[0])
 
     def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
         """Whether the host reads what was brought."""
