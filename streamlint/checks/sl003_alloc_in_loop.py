@@ -41,7 +41,7 @@ class AllocInLoop(Check):
 
     ## When it is fine
     Buffers that only grow, memory that only some iterations need (its condition changes between iterations and does not guard the other
-    work), set-up loops that keep their allocations, loops over devices, retries, tuning, error paths and teardown, and pools:
+    work), set-up loops that keep their allocations, loops over devices, retries, tuning, benchmarks, error paths and teardown, and pools:
     ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a

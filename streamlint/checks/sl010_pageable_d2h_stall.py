@@ -47,7 +47,7 @@ class PageableD2hStall(Check):
     ## When it is fine
     Programs with a single thread that uses the device; threads with a device each, because a copy blocks launches on its own GPU only;
     copies on a stream other than the default one; pinned destinations; ``.item()``, whose number PyTorch fetches through pinned memory;
-    a thread that is joined before anything else is launched.
+    a thread that is joined before anything else is launched; threads of a pool that queue at most eight passes over tensors each.
 
     ## Verify
     A gate on the null stream blocks one thread inside the copy; another thread launches on a separate stream. The launch does not

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, unnegated
-from streamlint.facts.code.objects import Constant, Site
+from streamlint.facts.code.objects import Constant, LibraryObject, Site
 from streamlint.facts.code.trials import is_search
 from streamlint.facts.graph.absent import truth_on_cuda
 from streamlint.facts.graph.aliases import path_of
@@ -238,7 +238,14 @@ class EveryRound:
                     return True
         bounds = [one[2] for one in function.code.blocks[loop.header] if one[0] in (op.MORE, op.COMPARE)]
         behind = parts_of(function, bounds)
-        return any(self._counts(function, one) for one in behind)
+        return any(self._counts(function, one) or self._is_timed(function, one) for one in behind)
+
+    def _is_timed(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a loop goes over an object that times its rounds."""
+        values = self.transfer.values(function, one[3]) if one[0] == op.ITER and function.is_cpp else ()
+        types = (value.type for value in values if isinstance(value, LibraryObject))
+        rows = (function.unit.models.method(each, "begin", "::") for each in types)
+        return any(row is not None and row.effect in _TIMING for row in rows)
 
     def _is_special_call(self, row: Row) -> bool:
 

@@ -28,7 +28,7 @@ from streamlint.ordering.streams.streams import sites_of
 from streamlint.transfer.actions import NAMED, Copied
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
-from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
+from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy, may_meet
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
@@ -37,6 +37,7 @@ from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
 from streamlint.transfer.there_already import ThereAlready
 from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
+from streamlint.waits.ways import MOST_BRIEF
 
 RULE = UnpinnedNonBlocking
 _CALLS = (op.CALL, op.INVOKE)
@@ -153,7 +154,7 @@ class _Search:
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call)):
             return False
-        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
+        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_open(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
         if self._is_set_aside(sites, origin):
@@ -172,6 +173,18 @@ class _Search:
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return True
         return any(True for site in sites for _ in self.repetition.own(*site)) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
+
+    def _is_open(self, copy: HostCopy) -> bool:
+        """Whether an upload of unknown size may find nothing to do: no work on its stream, or what is on the device already."""
+        return self._is_on_new_stream(copy) or self._may_be_there(copy)
+
+    def _may_be_there(self, copy: HostCopy) -> bool:
+        """Whether what is uploaded may as well have been computed on a device, for all that the calls say which lead to the copy."""
+        origin, given = copy.origin, self.origins.given(copy.origin)
+        if any(each.how == "factory" and each.space == "host" and _is_of_same_function(each, origin) for each in given):
+            return False  # a branch in view decides
+        others = [each for each in self.origins.of(copy.call.function, copy.host) if each.how == "computed" and may_meet(each, origin)]
+        return any(each.space == "device" for each in (*given, *others))
 
     @cached_property
     def _early_reads(self) -> EarlyReads:
@@ -202,7 +215,9 @@ class _Search:
         return False
 
     def _is_idle(self, copy: HostCopy) -> bool:
-        return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
+        """Whether its stream is empty. A loader could pin its batches beside, so that staging them is not nothing beside brief work."""
+        most = 0 if copy.origin.how == "loader" else MOST_BRIEF
+        return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed, most) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
         """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there.
@@ -329,3 +344,7 @@ def _is_of_constructor(copy: HostCopy) -> bool:
     """Whether the constructor of an object made the memory that another of its methods uploads."""
     made, home = copy.origin.site, copy.call.function
     return made is not None and made.function is not home and made.function.owner is not None and made.function.code.name == "__init__"
+
+
+def _is_of_same_function(first: Origin, second: Origin) -> bool:
+    return first.site is not None and second.site is not None and first.site.function is second.site.function

@@ -15,6 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.streams.array_streams import array_of, is_made_without
+from streamlint.ordering.streams.device_work import DeviceWork, Handful
 from streamlint.ordering.streams.streams import Currents
 from streamlint.ordering.threads.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
@@ -57,6 +58,7 @@ class _Search:
         self.transfer = context.transfer
         self.origins = context.transfer.one_of(Origins, context.transfer)
         self.copies = context.transfer.one_of(HostCopies, self.origins)
+        self.device_work = DeviceWork(self.origins)
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = context.transfer.one_of(Currents, context.transfer)
         self.seldom = context.transfer.one_of(Seldom, context.transfer)
@@ -156,10 +158,10 @@ class _Search:
         """What works on the device beside a thread that copies: threads of the same function, or the one that starts it."""
         if started.awaited and not started.several:
             return None
-        if started.several and not self.threads.chooses_device(started) and (work := self.work_of(started.body)) is not None:
-            return work
         if started.several and self.threads.chooses_device(started):
             return None
+        if started.several and (work := self.work_of(started.body)) is not None and not self._is_brief(started.body):
+            return work
         site = started.site
         found = self.threads.reached(site.function, site.instruction, self._works_in_view, True)
         if found is not None:
@@ -248,6 +250,17 @@ class _Search:
     def work_of(self, body: tuple[Function, ...]) -> Site | None:
         """The first work on a device that functions do."""
         return next((work for work in map(self._own_work, body) if work is not None), None)
+
+    def _is_brief(self, body: tuple[Function, ...]) -> bool:
+        """Whether all work of a thread is a handful of operations that are over when the host has started them, uploads among them."""
+        handful = Handful(self.device_work, ())
+        works = [Site(function, one) for function in body for one in function.code.instructions() if self._is_work(function, one)]
+        return all(handful.takes(each, each) or self._is_uploaded(each) for each in works)
+
+    def _is_uploaded(self, site: Site) -> bool:
+        """Whether a call uploads memory, and waits for that."""
+        actions = self.transfer.of(*site)
+        return any(isinstance(action, Copied) and action.direction == "h2d" and action.asynchronous is False for action in actions)
 
     def _own_work(self, function: Function) -> Site | None:
         if function not in self._works:

@@ -211,7 +211,7 @@ class HostCopies:
         """Of two sides one is on the host; the other is on a device, or may be. What one caller gives is not asked of another."""
         for origin in hosts:
             if origin.space == "host":
-                mine, theirs = ([each for each in origins if _may_meet(origin, each)] for origins in (hosts, others))
+                mine, theirs = ([each for each in origins if may_meet(origin, each)] for origins in (hosts, others))
                 spaces = {each.space for each in theirs}
                 is_shown = any(each.space == "device" and each.evidence != "asked" for each in theirs)
                 if spaces & {"host", "managed"} or not (is_shown or origin.how != "fetched" or "device" in spaces):
@@ -241,7 +241,7 @@ class HostCopies:
         return (call.word(register) if register is not None else "") or "infer"
 
 
-def _may_meet(first: Origin, second: Origin) -> bool:
+def may_meet(first: Origin, second: Origin) -> bool:
     """Whether the same calls may have passed two memories to the function that copies."""
     return all(one == other for one, other in zip(reversed(first.passed), reversed(second.passed), strict=False))
 

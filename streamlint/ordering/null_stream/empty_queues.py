@@ -9,10 +9,12 @@ from streamlint.facts.code.objects import Site
 from streamlint.facts.repetition.effects import Effect, Effects
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.streams.device_work import Handful
 from streamlint.ordering.streams.earlier import Earlier
 from streamlint.ordering.streams.queue_waits import Queue, QueueWaits
 from streamlint.transfer.actions import NAMED
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.waits.ways import MOST_BRIEF
 
 _DEEPEST = 3
 _FEW = 4
@@ -29,26 +31,28 @@ class EmptyQueues:
         self.transfer = earlier.transfer
         self.waits = QueueWaits(earlier)
 
-    def holds(self, call: ModelledCall, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
+    def holds(self, call: ModelledCall, source: int, is_condition: bool, passed: tuple[Site, ...] = (), most: int = MOST_BRIEF) -> bool:
         """Whether the stream of an upload is empty.
 
-        An unknown call may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is reported under the
-        condition that its device is CUDA, so that a fetch of what may be on one counts. Rounds that do not train, and calls of a function
-        that no known code calls, follow one another: the host may have waited at the end of the one before.
+        An unknown call may have put work there, unless it fills what is uploaded; ``most`` brief operations are no work.
+        ``is_condition``: the upload itself is reported under the condition that its device is CUDA, so that a fetch of what may be on one
+        counts. Rounds that do not train, and calls of a function that no known code calls, follow one another: the host may have waited
+        at the end of the one before.
         """
         site = Site(call.function, call.instruction)
         mine = set(self.transfer.shared(call.function, source))
-        return self._is_empty(Queue(site, call.stream(), passed), mine, is_condition)
+        return self._is_empty(Queue(site, call.stream(), passed), mine, is_condition, most)
 
-    def _is_empty(self, queue: Queue, mine: set[int], is_condition: bool) -> bool:
+    def _is_empty(self, queue: Queue, mine: set[int], is_condition: bool, most: int) -> bool:
         called = filled = left = False
         is_kept = self.waits.is_kept(queue)
         site, passed = queue.at, queue.passed
         places = {place.function: place for place in (*passed, site)}
+        handful = Handful(self.earlier.work, (*passed, site), most)
 
         def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
-            verdict = self._judge(other, at, queue, is_condition, is_kept or not left)
+            verdict = self._judge(other, at, queue, is_condition, is_kept or not left, handful)
             if verdict:
                 return self._is_near(at, places) and (filled or not called)
             if verdict is None and self._may_queue(other, queue):
@@ -62,26 +66,31 @@ class EmptyQueues:
             return self._follow(function, loop) and (loop is not None or self._leaves_empty(function, queue, is_kept))
 
         is_empty = self.earlier.all_paths(site, judge, passed, crosses=crosses, as_run=True)
-        return is_empty or self._is_empty_for_callers(queue, mine, is_condition)
+        return is_empty or self._is_empty_for_callers(queue, mine, is_condition, most)
 
-    def _is_empty_for_callers(self, queue: Queue, mine: set[int], is_condition: bool) -> bool:
+    def _is_empty_for_callers(self, queue: Queue, mine: set[int], is_condition: bool, most: int) -> bool:
         """The same, seen from each call that leads there."""
         site, passed = queue.at, queue.passed
         callers = list(self.transfer.callers((*passed, site)[0].function)) if len(passed) < _DEEPEST else []
         return 0 < len(callers) <= _FEW and all(
-            self._is_empty(Queue(site, queue.stream, (Site(caller, one), *passed)), mine, is_condition)
+            self._is_empty(Queue(site, queue.stream, (Site(caller, one), *passed)), mine, is_condition, most)
             for caller, one in callers
             if caller is not site.function
         )
 
-    def _judge(self, other: Site, at: Site, queue: Queue, is_condition: bool, awaits: bool = True) -> bool | None:
+    def _judge(
+        self, other: Site, at: Site, queue: Queue, is_condition: bool, awaits: bool = True, handful: Handful | None = None
+    ) -> bool | None:
         """Whether the host waits for a stream at an instruction; False where work may be put there, None for neither. ``awaits``: waits for
-        the stream itself count, not only fetches."""
+        the stream itself count, not only fetches. A ``handful`` is no work."""
         if (fetches := self.waits.fetches(*other, is_condition)) is not None:
             return fetches
         if awaits and self.waits.awaits(other, at, queue):
             return True
-        return False if other.instruction[0] == op.YIELD or self.earlier.queues(*other) else None
+        if other.instruction[0] == op.YIELD:
+            return False
+        is_work = self.earlier.queues(*other) and not (handful is not None and handful.takes(other, at))
+        return False if is_work else None
 
     def _may_queue(self, call: Site, queue: Queue) -> bool:
         """Whether an unknown call may put work on a stream. C++: on one that it has to name only if it is handed one, or what keeps it."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Scalar
+from streamlint.facts.code.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Scalar, Site
 from streamlint.facts.repetition.effects import Effect, Effects
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
+from streamlint.waits.quiet import Quiet
+from streamlint.waits.ways import MOST_BRIEF
 
 _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
@@ -41,6 +45,11 @@ class DeviceWork:
             return any(self._is_computed_there(function, register) for register in op.reads(one))
         return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
 
+    def is_brief(self, site: Site) -> bool:
+        """Whether the device is done with what an instruction puts there as soon as the host has started it: a pass over the elements of
+        tensors."""
+        return bool(self.transfer.one_of(Quiet, self.transfer.graph).brief(*site))
+
     def may_queue(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction calls unknown code which may put work on a device: it is given something that leads to one.
 
@@ -65,7 +74,12 @@ class DeviceWork:
             return False
         if called := self._called(function, one):
             return any(map(self.works, called))
-        return any(self.is_on_device(function, register) for register in operands_of(function, one))
+        return not self._is_of_host(function, one) and any(self.is_on_device(function, each) for each in operands_of(function, one))
+
+    def _is_of_host(self, function: Function, one: Instruction) -> bool:
+        """Whether the method that is called is one of arrays of the host, which what else may be there does not have."""
+        receivers = [call.receiver for call in self.transfer.libraries(function, one) if call.row is not None]
+        return bool(receivers) and all(isinstance(each, Memory) and each.space == "host" for each in receivers)
 
     def _called(self, function: Function, one: Instruction) -> list[Function]:
         """The functions of the program that a call is known to be of, where it can be of nothing else."""
@@ -129,3 +143,28 @@ class DeviceWork:
         if one[0] in (op.PHI, op.COPY, op.CAST, op.COMPARE, *_OPERATORS):
             return not any(self.leads(function, each, depth - 1) for each in op.reads(one) if each != register)
         return one[0] in (op.CONST, op.FORMAT)
+
+
+class Handful:
+    """Brief operations on the ways from or to an operation: so many at most, which no loop repeats but those around its ``places``."""
+
+    def __init__(self, work: DeviceWork, places: Iterable[Site], most: int = MOST_BRIEF) -> None:
+        self._work = work
+        self._places = {place.function: place for place in places}
+        self._most = most
+        self._taken = set[Site]()
+
+    def takes(self, site: Site, through: Site) -> bool:
+        """Whether an operation is one of them. ``through`` is the call in whose course it runs."""
+        is_single = all(_is_alongside(each, self._places.get(each.function)) for each in (site, through))
+        if not is_single or not self._work.is_brief(site):
+            return False
+        self._taken.add(site)
+        return len(self._taken) <= self._most
+
+
+def _is_alongside(site: Site, place: Site | None) -> bool:
+    """Whether all loops around an instruction are around a place of its function, too."""
+    function, homes = site.function, site.function.blocks
+    around = [loop for loop in function.control.loops if homes[site.instruction] in loop.body]
+    return not around or (place is not None and all(homes[place.instruction] in loop.body for loop in around))

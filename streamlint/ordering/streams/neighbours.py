@@ -13,10 +13,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop, led_to
 from streamlint.models import Row
 from streamlint.ordering.places.places import Place
+from streamlint.ordering.streams.device_work import Handful
 from streamlint.ordering.streams.earlier import Earlier
 from streamlint.ordering.streams.queue_waits import Queue, QueueWaits
 from streamlint.support.memo import memoized
-from streamlint.transfer.actions import Copied, Read, Recorded, Stream, Synchronized, Written
+from streamlint.transfer.actions import CURRENT, Copied, Read, Recorded, Stream, Synchronized, Written
 from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
@@ -54,7 +55,8 @@ Registers = set[tuple[Function, int]]
 class _Search(NamedTuple):
     """The operation whose neighbours are looked for: the registers of its status, and of what it brings; some places that read that.
 
-    ``is_alone``: the rounds of its loop do nothing else on the host."""
+    ``is_alone``: the rounds of its loop do nothing else on the host. ``handful``: the operations on the way that are over at
+    once."""
 
     call: ModelledCall
     queue: Queue
@@ -62,6 +64,7 @@ class _Search(NamedTuple):
     brought: Registers
     reads: frozenset[Site]
     is_alone: bool
+    handful: Handful
 
 
 class Neighbours:
@@ -125,7 +128,7 @@ class Neighbours:
         status = {(function, call.result)} if not call.memory(call.result) else set[tuple[Function, int]]()
         held = {(function, each) for each in self._shared(function, brought)}
         queue = Queue(Site(function, call.instruction), call.stream(), passed)
-        work = _Search(call, queue, status, held, reads, is_alone)
+        work = _Search(call, queue, status, held, reads, is_alone, Handful(self.work, (*passed, queue.at)))
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
@@ -233,6 +236,8 @@ class Neighbours:
     def _outcome(self, function: Function, one: Instruction, work: _Search, calls: tuple[Site, ...]) -> str | None:
         """What an instruction does by itself: it waits, for the call or for something else, or puts work on a device."""
         here, outcome = Site(function, one), None
+        if self.waits.reads(function, one):
+            return WAITED if self.waits.is_same(work.queue, Queue(here, Stream(CURRENT), calls)) else WORKED
         for action in self.transfer.of(function, one):
             if isinstance(action, Synchronized):
                 of = action.of
@@ -247,7 +252,7 @@ class Neighbours:
         """What happens in the rest of a block: an outcome, or the functions that a call enters."""
         function = state.function
         for one in function.code.blocks[state.block][state.place :]:
-            if one[0] == op.LAUNCH or (one is work.call.instruction and _is_again(state, work)):
+            if one[0] == op.LAUNCH or (one is work.call.instruction and _is_again(state, work)) or self._computes(state, one, work):
                 return WORKED
             is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
@@ -266,9 +271,19 @@ class Neighbours:
             work.status.add((function, one[2]))
         elif self._is_entered(state, one):
             return list(self._entered(state, one, work))
-        elif self._works(function, one):
+        elif self._works(function, one) and not self._is_brief(state, one, work):
             return READ if self._is_passed(function, one, work.brought) else WORKED
         return None
+
+    def _computes(self, state: _At, one: Instruction, work: _Search) -> bool:
+        """Whether an operator puts work on a device that takes longer than to start it."""
+        is_operator = one[0] in (op.BINARY, op.INPLACE, op.UNARY)
+        return is_operator and self.work.queues(state.function, one) and not self._is_brief(state, one, work)
+
+    def _is_brief(self, state: _At, one: Instruction, work: _Search) -> bool:
+        """Whether a call is one of a handful that the device is done with as soon as the host has started them."""
+        site = Site(state.function, one)
+        return work.handful.takes(site, (*state.calls, site)[0])
 
     def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
         """Whether the host reads what was brought."""

@@ -47,9 +47,12 @@ class QueueWaits:
             if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                 is_cuda = action.call.row is not None and action.call.row.library != "torch"
                 return presumes or is_cuda or self.origins.is_on_device(function, action.source)
-            if isinstance(action, Read) and action.waits and self._is_read_there(function, action.register):
-                return True
-        return True if self._fetches_size(function, one) else None
+        return True if self.reads(function, one) else None
+
+    def reads(self, function: Function, one: Instruction) -> bool:
+        """Whether the host reads a number there that a device computes, or how many elements it gives."""
+        read = (action for action in self.transfer.of(function, one) if isinstance(action, Read) and action.waits)
+        return any(self._is_read_there(function, action.register) for action in read) or self._fetches_size(function, one)
 
     def _is_read_there(self, function: Function, register: int) -> bool:
         """Whether a register holds memory of a device, and is not the answer to whether there is any."""
