@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Memory, are_plain
@@ -150,6 +150,13 @@ def _only_asks(graph: CallGraph, function: Function, one: Instruction, register:
         return True
     calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
     return bool(calls) and all(_is_pure(call.row) and call.name.startswith("torch.") for call in calls)
+
+
+def is_shape(graph: CallGraph, function: Function, names: Collection[str], given: Sequence[tuple[object, int]]) -> bool:
+    """Whether a class of tensors is called with the shape of a new one, of no data: ``torch.cuda.FloatTensor(len(x), 1)``."""
+    plain = [register for kind, register in given if kind is None]
+    is_class = not function.unit.models.marked("tensor-class").isdisjoint(names)
+    return is_class and (len(plain) > 1 or (len(plain) == 1 and _is_number(graph, function, plain[0])))
 
 
 def is_size(function: Function, one: Instruction | None) -> bool:

@@ -24,7 +24,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
-from streamlint.waits.fills import hands_filled
+from streamlint.waits.fills import hands_filled, is_shape
 from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import (
@@ -189,7 +189,8 @@ class WaitFinder:
         data = next((selected(function, call.instruction, selector, is_method) for selector in selectors(row, "data")), None)
         if data is None or row.library != "torch" or not self._is_put_there(function, call.instruction):
             return
-        if makes_nothing(function, call.instruction):
+        given = argument_registers(function, call.instruction)
+        if makes_nothing(function, call.instruction) or is_shape(self.graph, function, [call.name], given):
             return
         if not self.reasons(function, data):
             yield Wait(function, call.instruction, UPLOAD, call.name, data)

@@ -36,7 +36,7 @@ def is_of_array(function: Function, register: int) -> bool:
 
 def is_mask(facts: Facts, function: Function, register: int, left: int = _DEEPEST) -> bool:
     """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those; of a
-    parameter, what all callers give, ``left`` calls up at most."""
+    parameter, what all callers give, and of a call, what all functions give back that it enters, ``left`` calls away at most."""
 
     def onward(one: Instruction) -> Iterable[int]:
         joins = one[0] in (op.BINARY, op.UNARY) and function.text(one[3]) in ("&", "|", "^", "~")
@@ -47,7 +47,27 @@ def is_mask(facts: Facts, function: Function, register: int, left: int = _DEEPES
     made = list(behind(function, [register], onward))
     if any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made):
         return True
-    return left > 0 and any(one[0] == op.PARAM and _is_given_mask(facts, function, one, left - 1) for one in made)
+    return left > 0 and any(
+        _is_given_mask(facts, function, one, left - 1) if one[0] == op.PARAM else _is_mask_returned(facts, function, one, left - 1)
+        for one in made
+    )
+
+
+def _is_mask_returned(facts: Facts, function: Function, one: Instruction, left: int) -> bool:
+    """Whether a call, or a part of what it gives, is a mask at all ends of the functions that it enters."""
+    made = function.definitions[one[3]] if one[0] == op.UNPACK and one[6] == op.NONE and one[3] >= 0 else one
+    if made is None or made[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
+        return False
+    ends = [(callee, end[2]) for callee in facts.callee_functions(function, made) for end in callee.by_opcode[op.RETURN]]
+    if made is not one:
+        ends = [(callee, part) for callee, end in ends for part in _part(callee, end, one[4])]
+    return bool(ends) and all(each >= 0 and is_mask(facts, callee, each, left) for callee, each in ends)
+
+
+def _part(function: Function, register: int, place: int) -> list[int]:
+    """The register of a part of a tuple that is written out; NONE for any other value."""
+    parts = parts_of(function, register) if register >= 0 else []
+    return [parts[place] if len(parts) > 1 and 0 <= place < len(parts) else op.NONE]
 
 
 def _is_given_mask(facts: Facts, function: Function, parameter: Instruction, left: int) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import cached_property
 
 from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import DICT, LIST, last_name, pairs_of
 from streamlint.facts.code.objects import Constant, Instance, ModuleObject, Object
 from streamlint.facts.code.stores import Store
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.facts import Facts
 from streamlint.facts.values.flags import is_own
+from streamlint.facts.values.language import MAKING_DICTS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import last_part
 from streamlint.waits.entered import Held, entered_by
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.record_fields import RecordFields
-
-_SPREAD = (1, 2)
 
 
 class Members:
@@ -125,9 +127,64 @@ class Members:
         if self._is_argument(definition):
             return None
         places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
-        if any(kind in _SPREAD for place in places for kind, _ in argument_registers(*place)):
-            return None
-        return [Held(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
+        found = [Held(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
+        copies = list(self._copying(definition))
+        found += [
+            Held(function, register) for function, call in copies for kind, register in argument_registers(function, call) if kind == name
+        ]
+        for function, call in (*places, *copies):
+            for kind, register in argument_registers(function, call):
+                spread = self._of_spread(definition, function, register, name) if kind == DICT else None if kind == LIST else []
+                if spread is None:
+                    return None
+                found += spread
+        return found
+
+    def _copying(self, definition: ClassInfo) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that copy records of a class, and change fields of the copies."""
+        cone = (definition, *(self.facts.hierarchy.cone(definition) or ()))
+        for function, call in self._changed_copies:
+            values = self.facts.values(function, argument_registers(function, call)[0][1]).values
+            if any(isinstance(value, Instance) and value.definition in cone for value in values):
+                yield function, call
+
+    @cached_property
+    def _changed_copies(self) -> list[tuple[Function, Instruction]]:
+        """The calls that copy an object with other values of some attributes: ``dataclasses.replace(options, seed=seed)``."""
+        models = self.facts.models
+        names = {last_part(name) for name in models.marked("copies-object") & models.marked("sets-attributes")}
+        units = dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name) if not unit.is_cpp)
+        calls = ((each, one) for unit in units for each in unit.functions for code in (op.CALL, op.INVOKE) for one in each.by_opcode[code])
+        return [
+            (function, one)
+            for function, one in calls
+            if last_name(function, one) in names
+            and (given := argument_registers(function, one))
+            and given[0][0] is None
+            and any(isinstance(kind, str) or kind == DICT for kind, _ in given)
+        ]
+
+    def _of_spread(self, definition: ClassInfo, function: Function, register: int, name: str) -> list[Held] | None:
+        """What a dictionary that a call spreads gives for a field of a record: what is written out, beside the fields of other records of
+        the class, `{**vars(options), "seed": seed}`."""
+        made = function.definitions[register] if register >= 0 else None
+        pairs = list(pairs_of(function, made)) if made is not None else []
+        found = [Held(function, value) for key, value in pairs if key == name]
+        others = [value for key, value in pairs if key == DICT] if pairs else [register]
+        is_known = all(isinstance(key, str) or key == DICT for key, _ in pairs) and len(function.uses[register]) == 1
+        return found if is_known and all(self._is_of_record(definition, function, each) for each in others) else None
+
+    def _is_of_record(self, definition: ClassInfo, function: Function, register: int) -> bool:
+        """Whether a dictionary has the fields of records of a class: `vars(options)`."""
+        made = function.definitions[register] if register >= 0 else None
+        if made is None or made[0] not in (op.CALL, op.INVOKE) or last_name(function, made) not in MAKING_DICTS:
+            return False
+        given = argument_registers(function, made)
+        values = [
+            value for _, each in given for value in self.facts.values(function, each).values if getattr(value, "reason", "") != "caller"
+        ]
+        cone = (definition, *(self.facts.hierarchy.cone(definition) or ()))
+        return len(given) == 1 and bool(values) and all(isinstance(value, Instance) and value.definition in cone for value in values)
 
     def _is_argument(self, definition: ClassInfo) -> bool:
         """Whether a class is an argument of a call, which may make objects of it: a parser of a command line."""

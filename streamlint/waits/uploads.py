@@ -13,7 +13,7 @@ from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_size
+from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_shape, is_size
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import ahead, argument_registers, inputs_of, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
@@ -271,8 +271,7 @@ def _numbers_of(hot: HotRegions, function: Function, one: Instruction) -> int:
     names = {getattr(value, "name", "") for value in hot.facts.callees(function, one)} if given else set()
     if not given or given[0][0] is not None or names.isdisjoint(models.marked("tensor-class") | models.marked("uploads")):
         return op.NONE
-    is_size = not names.isdisjoint(models.marked("tensor-class")) and (len(given) > 1 or isinstance(function.constant(given[0][1]), int))
-    return op.NONE if is_size else given[0][1]
+    return op.NONE if is_shape(hot.graph, function, names, given) else given[0][1]
 
 
 def _are_tensors(hot: HotRegions, function: Function, register: int, all_loops: bool) -> bool:
