@@ -52,7 +52,7 @@ class UnpinnedNonBlocking(Check):
     ``int32`` or ``int64`` tensors outside of a loop over data), a copy that the host reads next without a synchronization (with pinned
     memory that read would be a race), the second of two consecutive copies of one batch, a copy right after a
     blocking copy to the host, a copy of a value that an unknown function computed from one, and a copy whose result is cached. So is one
-    of unknown size whose tensor may as well have been computed on the device. At most eight passes over the elements of tensors beside a
+    of unknown size whose tensor may as well have been computed on the device. At most eight passes over the elements of tensors around a
     copy count as no work: the device is done with them as soon as the host has started them.
 
     ## Verify

@@ -27,11 +27,12 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some sections of the documents about all rules, each a folder; none that sets a device for the whole process, which holds in all, or
-    whose class has a method that is called like one of tensors: what is done to something unknown may mean it."""
+    """Some sections of the documents about all rules, each a folder; none that sets a device for the whole process, which holds in all,
+    whose class has a method that is called like one of tensors (what is done to something unknown may mean it), or that calls a C library:
+    its functions are found by their names in all files."""
     folder = tmp_path_factory.mktemp("tree")
     everything = [section for document in DOCUMENTS for section in read(document)]
-    shared = re.compile(r"set_default_device|def (?:to|cpu|cuda)\(self")
+    shared = re.compile(r"set_default_device|def (?:to|cpu|cuda)\(self|ctypes\.\w*DLL")
     sections = [section for section in everything if not any(shared.search(file.text) for file in section.files)]
     for number, section in enumerate(sections[:: count(few=48, many=8)]):
         for file in section.files:
