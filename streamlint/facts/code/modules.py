@@ -12,10 +12,10 @@ _SUFFIXES = (".py", ".pyx", ".pxd")
 
 
 class Resolver:
-    """Finds the file of a module, relative to the importing file, or from any folder above it.
+    """Finds the file of a module, relative to the importing file, from any folder above it, or in the one folder that has the package.
 
     The folder of a package is on the path of a script in it alone: a part of a package that is called like a known library is not meant by
-    an import of that.
+    an import of that. A package that is installed from elsewhere in the program (``src/package``) is found by its name, if there is one.
     """
 
     def __init__(self, paths: Collection[str]) -> None:
@@ -45,7 +45,22 @@ class Resolver:
         for base in (*(one for one in above if one not in packages), *by_script):
             if (found := self._in_folder(base, name)) is not None:
                 return found
-        return None
+        return self._installed(name) if first_part(name) not in _libraries() else None
+
+    def _installed(self, name: str) -> str | None:
+        """The file of a package, or of a module in one, wherever it stands: the only one of the program that is called so."""
+        parts = tuple(name.split("."))
+        found = [path for path in self._ending.get(parts[-1], ()) if _module_parts(path)[-len(parts) :] == parts]
+        is_in_package = len(parts) > 1 or (found and PurePosixPath(found[0]).stem == "__init__")
+        return self._paths[found[0]] if len(found) == 1 and is_in_package else None
+
+    @functools.cached_property
+    def _ending(self) -> dict[str, list[str]]:
+        """The paths of modules by the last part of their names."""
+        found: dict[str, list[str]] = {}
+        for path in self._paths:
+            found.setdefault(_module_parts(path)[-1], []).append(path)
+        return found
 
     def _in_folder(self, folder: PurePosixPath, name: str) -> str | None:
         stem = str(folder / name.replace(".", "/")) if name else str(folder)
@@ -75,6 +90,12 @@ def _module_names(path: str) -> tuple[str, ...]:
     """The last parts of the names that a file can be imported by."""
     parts = PurePosixPath(path)
     return (parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,)
+
+
+def _module_parts(path: str) -> tuple[str, ...]:
+    """The parts of the longest name that a file can be imported by."""
+    parts = PurePosixPath(path).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
 
 
 @functools.cache
