@@ -89,6 +89,8 @@ class GilHeldAcrossCudaCall(Check):
             help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
             if holding.handles_objects:
                 help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
+        elif holding.kind == "scope":
+            help = "end the scope that acquires the GIL before the call"
         found = self.finding(
             operation,
             self._message(operation, why, needing is not None),

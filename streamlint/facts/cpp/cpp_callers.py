@@ -236,11 +236,15 @@ class CppCallers(CppLibrary):
 
     def _contents_of(self, value: Elements, node: Node) -> None:
         tracker = CppTracker(self)
+        kind, owner = value.home[:2]
+        is_open = kind in ("outside", "unknown")
         if value in self.element_types:  # elements that are objects of a class stand in the container from the beginning
             known = self.object_of(*self.element_types[value], (*value.home, "first"), True)
+            if known is None and is_open:  # what callers out of view put in, of what they point to
+                pointed = self.object_of(*self.element_types[value], (*value.home, "first"), False)
+                known = pointed if isinstance(pointed, Instance) else None
             if isinstance(known, (Instance, LibraryObject)):
                 self.solver.add(node, known)
-        kind, owner = value.home[:2]
         if kind == "made":
             frame, one = value.home[1:]
             tracker.follow(frame.function, one[2])
@@ -250,7 +254,7 @@ class CppCallers(CppLibrary):
                 self.solver.edge(given, node)
         elif kind == "field":
             tracker.attribute(value.home[2], owner.unit)
-        elif kind in ("outside", "unknown"):
+        elif is_open:
             self.unknown(node, "caller")
         elif isinstance(owner, Variable):
             tracker.attribute(last_part(owner.name), owner.unit)

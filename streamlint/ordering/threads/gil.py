@@ -26,12 +26,14 @@ FOR_GPU, FOR_DRIVER = "waits for the GPU", "may wait for the driver"
 _DEEPEST = 12
 MOST_CHAINS = 8
 """Chains of calls to one wait that are looked at for each call of a function."""
-Saved = tuple[tuple[int, bool], ...]
+Saved = tuple[tuple[int, bool, bool], ...]
+"""By scope: its register, and whether the GIL was held before it, and acquired by the function itself."""
 
 
 class Held(NamedTuple):
     """A wait with the GIL held: why, the calls that lead to it, and the host function before it that needs the GIL, if there is one.
-    ``target``: the parameter that a copy fills, where it waits if callers give pageable memory for that."""
+    ``target``: the parameter that a copy fills, where it waits if callers give pageable memory for that. ``taken``: where the function
+    that has acquired the GIL itself enters the wait; None where a caller holds the GIL."""
 
     operation: DeviceOperation
     site: Site
@@ -39,6 +41,7 @@ class Held(NamedTuple):
     calls: tuple[Site, ...] = ()
     needing: Site | None = None
     target: int = op.NONE
+    taken: Site | None = None
 
 
 class _Found:
@@ -58,12 +61,14 @@ class _Found:
 
 
 class _At(NamedTuple):
-    """A point of a function: whether the GIL is held, what scopes put back, and the last host function that needs the GIL."""
+    """A point of a function: whether the GIL is held, what scopes put back, the last host function that needs the GIL, and whether the
+    function has acquired the GIL itself."""
 
     block: int
     held: bool
     saved: Saved
     needing: Site | None
+    is_taken: bool = False
 
 
 class Gil:
@@ -94,9 +99,10 @@ class Gil:
         return frozenset(Entries(self.transfer).released())
 
     def find(self) -> Iterator[tuple[Entry, Held]]:
-        """The waits of all entries."""
-        for entry in self.entries:
-            for held in self.within(entry.function, True, False)[0]:
+        """The waits of all entries, and those of functions that a binding lets run without the GIL, and that acquire it themselves."""
+        holding = [(entry, True) for entry in self.entries]
+        for entry, is_held in (*holding, *((Entry(function, None), False) for function in sorted(self.released(), key=lambda one: one.name))):
+            for held in self.within(entry.function, is_held, False)[0]:
                 if held.target == op.NONE:
                     yield entry, held
 
@@ -158,16 +164,17 @@ class Gil:
         self, function: Function, one: Instruction, state: _At, on_device: bool, found: _Found, depth: int, given: Given
     ) -> list[_At]:
         site = Site(function, one)
+        taken = site if state.is_taken else None
         for operation in self.operations.of(function, one) if one[0] in CALLING else ():
             if operation.kind == device.CALLBACK and (needing := self._needing(operation, site)) is not None:
                 state = state._replace(needing=needing)
             why = self.why(function, operation, on_device) if state.held else ""
             if why:
-                found.add(Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
+                found.add(Held(operation, site, why, (), state.needing if why == FOR_GPU else None, taken=taken))
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
             elif state.held and (filled := self._filled(function, operation)) != op.NONE:
-                found.add(Held(operation, site, FOR_GPU, (), state.needing, filled))
+                found.add(Held(operation, site, FOR_GPU, (), state.needing, filled, taken))
         outs = self._callees(function, one, state, on_device, found, depth, given)
         return [state._replace(held=held) for held in outs] if outs else [state]
 
@@ -186,7 +193,7 @@ class Gil:
             for each in waits:
                 calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)
                 if target is not None:
-                    found.add(each._replace(calls=calls, target=target))
+                    found.add(each._replace(calls=calls, target=target, taken=each.taken or (site if state.is_taken else None)))
         return outs
 
     # --- the GIL
@@ -352,16 +359,17 @@ def _parameter(function: Function, register: int) -> int:
 def _changed(state: _At, part: str, scope: int) -> _At:
     """The GIL is let go (``drop``), taken, or put back as it was."""
     if part == "back":
-        saved = state.saved[-1][1] if state.saved else True
-        return state._replace(held=saved, saved=state.saved[:-1])
-    return state._replace(held=part == "take", saved=(*state.saved, (scope, state.held)))
+        _, held, is_taken = state.saved[-1] if state.saved else (op.NONE, True, False)
+        return state._replace(held=held, saved=state.saved[:-1], is_taken=is_taken)
+    taken = part == "take"
+    return state._replace(held=taken, saved=(*state.saved, (scope, state.held, state.is_taken)), is_taken=taken and not state.held)
 
 
 def _restored(state: _At, register: int) -> _At:
     """A scope ends."""
-    for place, (scope, held) in enumerate(state.saved):
+    for place, (scope, held, is_taken) in enumerate(state.saved):
         if scope == register and scope >= 0:
-            return state._replace(held=held, saved=state.saved[:place])
+            return state._replace(held=held, saved=state.saved[:place], is_taken=is_taken)
     return state
 
 
