@@ -100,8 +100,8 @@ class Gil:
 
     def find(self) -> Iterator[tuple[Entry, Held]]:
         """The waits of all entries, and those of functions that a binding lets run without the GIL, and that acquire it themselves."""
-        holding = [(entry, True) for entry in self.entries]
-        for entry, is_held in (*holding, *((Entry(function, None), False) for function in sorted(self.released(), key=lambda one: one.name))):
+        released = (Entry(function, None) for function in sorted(self.released(), key=lambda one: one.name))
+        for entry, is_held in (*((entry, True) for entry in self.entries), *((entry, False) for entry in released)):
             for held in self.within(entry.function, is_held, False)[0]:
                 if held.target == op.NONE:
                     yield entry, held
