@@ -54,7 +54,7 @@ def find(context: Context) -> Iterator[Finding]:
 def _place(entry: Entry, held: Held) -> Span:
     """Where a wait is reported: where the function that acquires the GIL enters what waits, else at the binding, else where the function
     that Python calls does."""
-    return span_of(held.taken or entry.binding or next(iter(held.calls), held.site))
+    return span_of(held.taken.entered if held.taken is not None else entry.binding or next(iter(held.calls), held.site))
 
 
 def _is_for_others(entry: Entry, held: Held, once: Once) -> bool:
@@ -78,8 +78,8 @@ def _finding(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: 
     calls = [span_of(call) for call in held.calls]
     span, place = span_of(held.site), _place(entry, held)
     if held.taken is not None:
-        holding = Holding("scope", place)
-        trail = tuple(calls[held.calls.index(held.taken) + 1 :] if held.taken in held.calls else ())
+        holding = Holding("scope", span_of(held.taken.acquired))
+        trail = tuple(calls[held.calls.index(held.taken.entered) + 1 :] if held.taken.entered in held.calls else ())
     elif entry.binding is not None:
         handles = _handles_objects(context.facts, entry.function)
         holding = Holding("binding", place, handles_objects=handles)

@@ -85,8 +85,10 @@ class EarlyReads(Updating):
         """The early reads of what comes to some memory from a device."""
         self._found = {}
         self._copied, self._target, self._site, self._reported = copied, copied.target, site, site
-        self.follow(site, copied, copied.target)
-        for launch in self.replayed.launches(site):
+        launches = list(self.replayed.launches(site))
+        if not launches:
+            self.follow(site, copied, copied.target)
+        for launch in launches:
             self._site, self._target = launch.site, op.NONE
             names = self.replayed.memory(site, launch, self._memory(site.function, copied.target))
             self.follow_launch(launch.site, names, launch.call.stream())

@@ -11,7 +11,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.captures.replayed_copies import ReplayedCopies
+from streamlint.ordering.captures.replayed_copies import Launch, ReplayedCopies
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.rounds import Rounds, next_round
@@ -75,13 +75,16 @@ class Reuses(Indexed):
                 self._copied, self._site = copied, Site(call.function, call.instruction)
                 self._reported = self._site
                 self._side_of, self._size = memory, self._size_of(call, memory)
-                self.follow(self._site, copied, memory)
-                self._follow_launches(self._site, memory)
+                launches = list(self.replayed.launches(self._site))
+                if not launches:
+                    self.follow(self._site, copied, memory)
+                self._follow_launches(launches, memory)
                 yield from self._found.values()
 
-    def _follow_launches(self, site: Site, memory: int) -> None:
-        """The copy again, where a graph is launched that has recorded it."""
-        for launch in self.replayed.launches(site):
+    def _follow_launches(self, launches: Iterable[Launch], memory: int) -> None:
+        """The copy where graphs are launched that have recorded it: the capture itself copies nothing."""
+        site = self._reported
+        for launch in launches:
             self._site, self._side_of, self._size = launch.site, op.NONE, None
             names = self.replayed.memory(site, launch, self._memory(site.function, memory))
             self.follow_launch(launch.site, names, launch.call.stream())
