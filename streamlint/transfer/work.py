@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.files.cpp_scopes import last_part
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
@@ -39,7 +40,8 @@ class Worked(NamedTuple):
     """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
     ``assumed``: the call is out of view, what it is given may not be touched. ``runs`` are modules whose weights are read, ``moves`` the
     registers of those whose weights are written; ``waits``: the host waits for the work. ``leaves`` are modules whose gradients a backward
-    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read."""
+    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read; ``symbols``
+    are the device variables of the file that a kernel writes."""
 
     stream: Stream
     reads: tuple[int, ...]
@@ -56,6 +58,7 @@ class Worked(NamedTuple):
     leaves: tuple[Weights, ...] = ()
     steps: tuple[int, ...] = ()
     clips: tuple[int, ...] = ()
+    symbols: tuple[str, ...] = ()
 
 
 class Kept(NamedTuple):
@@ -173,7 +176,10 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
             continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
-    yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
+    wanted = kernel.symbols if kernel is not None else ()
+    known = {last_part(each) for each in function.unit.globals} if wanted else ()
+    symbols = tuple(each for each in wanted if each in known)
+    yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True, symbols=symbols)
 
 
 def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
