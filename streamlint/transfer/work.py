@@ -12,6 +12,7 @@ from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import Code
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
@@ -176,10 +177,14 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
             continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
-    wanted = kernel.symbols if kernel is not None else ()
-    known = {last_part(each) for each in function.unit.globals} if wanted else ()
-    symbols = tuple(each for each in wanted if each in known)
+    symbols = _stored_symbols(function, kernel) if kernel is not None else ()
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True, symbols=symbols)
+
+
+def _stored_symbols(function: Function, kernel: Code) -> tuple[str, ...]:
+    """The variables of a launch's file that a kernel stores to."""
+    known = {last_part(each) for each in function.unit.globals} if kernel.symbols else ()
+    return tuple(each for each in kernel.symbols if each in known)
 
 
 def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:

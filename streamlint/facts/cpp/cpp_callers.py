@@ -234,17 +234,25 @@ class CppCallers(CppLibrary):
             self.evaluate(self.base(caller), one)
         return [(function, one) for function, one in tracker.changes if one[0] == op.SET_DEREF]
 
+    def _objects_inside(self, value: Elements, is_open: bool, node: Node) -> None:
+        """Elements that are objects of a class, which stand in the container from the beginning; of one that callers out of view have
+        filled (``is_open``) also the objects that they put in pointers to."""
+        if value not in self.element_types:
+            return
+        function, kind = self.element_types[value]
+        home = (*value.home, "first")
+        known = self.object_of(function, kind, home, True)
+        if known is None and is_open:
+            pointed = self.object_of(function, kind, home, False)
+            known = pointed if isinstance(pointed, Instance) else None
+        if isinstance(known, (Instance, LibraryObject)):
+            self.solver.add(node, known)
+
     def _contents_of(self, value: Elements, node: Node) -> None:
         tracker = CppTracker(self)
         kind, owner = value.home[:2]
         is_open = kind in ("outside", "unknown")
-        if value in self.element_types:  # elements that are objects of a class stand in the container from the beginning
-            known = self.object_of(*self.element_types[value], (*value.home, "first"), True)
-            if known is None and is_open:  # what callers out of view put in, of what they point to
-                pointed = self.object_of(*self.element_types[value], (*value.home, "first"), False)
-                known = pointed if isinstance(pointed, Instance) else None
-            if isinstance(known, (Instance, LibraryObject)):
-                self.solver.add(node, known)
+        self._objects_inside(value, is_open, node)
         if kind == "made":
             frame, one = value.home[1:]
             tracker.follow(frame.function, one[2])

@@ -145,9 +145,9 @@ class Races(RaceJudge):
         self._follow(Site(function, one), work, lane)
         moved = self.modules.moved(function, work.moves)
         left, updated = self.training.left(function, work.leaves), self.training.updated(function, work.steps)
-        moved = (*moved, *(Tracked(BUFFER, self.places.of_name(function, name)) for name in work.symbols))
+        stored = (Tracked(BUFFER, self.places.of_name(function, name)) for name in work.symbols)
         run = self.modules.run(function, work.runs if self._moves_modules else ())
-        for registers, members, self._writes in ((written, (*moved, *left, *updated), True), (read, run, False)):
+        for registers, members, self._writes in ((written, (*moved, *left, *updated, *stored), True), (read, run, False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
             tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
             tracked |= set(self.modules.listed(function, registers if self._writes else work.reads))
