@@ -7,6 +7,8 @@ from streamlint.findings import Finding, Span, Step
 from streamlint.findings.operations import Holding, Operation
 from streamlint.support.records import replace
 
+_HELD = {"function": "called from Python with the GIL held", "scope": "the GIL is acquired here"}
+
 
 class GilHeldAcrossCudaCall(Check):
     """A function called from Python waits for the GPU without releasing the GIL.
@@ -89,12 +91,14 @@ class GilHeldAcrossCudaCall(Check):
             help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
             if holding.handles_objects:
                 help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
+        elif holding.kind == "scope":
+            help = "end the scope that acquires the GIL before the call"
         found = self.finding(
             operation,
             self._message(operation, why, needing is not None),
             span=place,
             trail=(
-                *((Step("called from Python with the GIL held", holding.place),) if holding.kind == "function" else ()),
+                *((Step(_HELD[holding.kind], holding.place),) if holding.kind in _HELD else ()),
                 *(Step("called from here", span) for span in calls if span != place),
                 *((Step("this host function acquires the GIL", needing),) if needing is not None else ()),
                 *((Step(f"{why} here", operation.span),) if operation.span != place else ()),

@@ -56,10 +56,11 @@ class Refusal:
 
 @record(frozen=True, slots=True)
 class Holding:
-    """The GIL is held by a function that Python calls. ``kind``: binding (which can release it), or function (it must itself).
+    """The GIL is held by a function that Python calls. ``kind``: binding (which can release it), function (it must itself), or scope (the
+    function has acquired it, and may end that earlier).
 
-    ``place`` is the binding, or the function. ``handles_objects``: it works with Python's objects, so that it cannot run without the GIL
-    as a whole.
+    ``place`` is the binding, the function, or what begins the scope. ``handles_objects``: it works with Python's objects, so that it cannot
+    run without the GIL as a whole.
     """
 
     kind: str

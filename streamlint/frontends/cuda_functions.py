@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_statements import StatementReader
-from streamlint.frontends.cuda_stores import Pointers
+from streamlint.frontends.cuda_stores import Pointers, symbols
 from streamlint.frontends.cuda_types import Declarator
 from streamlint.program import Arg, Function, Module, Param, Type
 from streamlint.support.lines import split_lines
@@ -78,6 +78,7 @@ class FunctionReader(StatementReader):
             function.stores, function.elements = pointers.stored(), pointers.elements()
             function.accumulates = pointers.accumulated()
             function.placed = pointers.placed()
+            function.symbols = symbols(self.text(body), {param.name for param in function.params})
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)

@@ -21,6 +21,16 @@ _GIVEN = re.compile(r"\b(\w+)\s*(?:[-+*/|^]|<<|>>)?=(?!=)\s*([^;]*)")
 _OFFSET = re.compile(rf"\s*(?:({_SUBSCRIPT})|\+([^+=;,]*))")
 _PARTS = (re.compile(r"\s*\[\s*(\d+)\s*\]"), re.compile(rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"))
 
+_NAME_ASSIGNED = re.compile(rf"(?<![\w.>*&:])([A-Za-z_]\w*)(?:\s*\.\s*\w+|\s*{_SUBSCRIPT})*{_ASSIGNED.pattern}")
+_ADDRESS = re.compile(r"[(,=?:]\s*&\s*([A-Za-z_]\w*)")
+_DECLARED = re.compile(r"(?:^|[;{}(])\s*(?!else\b|return\b|case\b)(?:\w+(?:::\w+)*(?:<[^;<>]*>)?[\s*&]+)+(\w+)\s*(?=[=;,\[({:])")
+
+
+def symbols(body: str, parameters: set[str]) -> frozenset[str]:
+    """The names that a body stores to, or whose address it takes, and that neither it nor its head declares."""
+    stored = {found[1] for pattern in (_NAME_ASSIGNED, _ADDRESS) for found in pattern.finditer(body)}
+    return frozenset(stored - parameters - {found[1] for found in _DECLARED.finditer(body)})
+
 
 class Pointers:
     """The places in a body where the names of pointers stand."""

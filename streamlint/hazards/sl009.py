@@ -52,8 +52,9 @@ def find(context: Context) -> Iterator[Finding]:
 
 
 def _place(entry: Entry, held: Held) -> Span:
-    """Where a wait is reported: at the binding, else where the function that Python calls enters what waits."""
-    return span_of(entry.binding or next(iter(held.calls), held.site))
+    """Where a wait is reported: where the function that acquires the GIL enters what waits, else at the binding, else where the function
+    that Python calls does."""
+    return span_of(held.taken.entered if held.taken is not None else entry.binding or next(iter(held.calls), held.site))
 
 
 def _is_for_others(entry: Entry, held: Held, once: Once) -> bool:
@@ -76,7 +77,10 @@ def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreem
 def _finding(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Held, shown: bool) -> Finding:
     calls = [span_of(call) for call in held.calls]
     span, place = span_of(held.site), _place(entry, held)
-    if entry.binding is not None:
+    if held.taken is not None:
+        holding = Holding("scope", span_of(held.taken.acquired))
+        trail = tuple(calls[held.calls.index(held.taken.entered) + 1 :] if held.taken.entered in held.calls else ())
+    elif entry.binding is not None:
         handles = _handles_objects(context.facts, entry.function)
         holding = Holding("binding", place, handles_objects=handles)
         trail = tuple(calls)

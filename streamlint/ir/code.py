@@ -70,6 +70,7 @@ class Code:
         "specialised",
         "statics",
         "stores",
+        "symbols",
         "template",
         "templates",
     )
@@ -88,6 +89,7 @@ class Code:
         self.template: tuple[str, ...] = ()  # C++: names of template parameters
         self.specialised: tuple[TemplateArgument, ...] = ()  # C++: what it, or the class around it, is specialised for
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
+        self.symbols: tuple[str, ...] = ()  # a kernel's: the names of the file that its body stores to, as far as its text tells
         self.declared: dict[int, str] = {}  # by register the annotation of what it is assigned to; C++: under NONE that of the result
         self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what shows
         self.statics: tuple[int, ...] = ()  # C++: the registers with which its static variables begin
@@ -147,7 +149,7 @@ class Code:
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)
         rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics, self.parts, self.declared)
-        return marshal.dumps((head, (*rest, self.specialised), *_pack_blocks(self.blocks), self.handlers), 2)
+        return marshal.dumps((head, (*rest, self.specialised, self.symbols), *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
     def load(cls, data: bytes, first_row: int) -> Code:
@@ -159,7 +161,7 @@ class Code:
         code.first_row, code.returns, code.cells = first_row, rest[1], rest[2]
         code.positions.frombytes(rest[3])
         code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts, code.declared = rest[4:12]
-        code.specialised = rest[12]
+        code.specialised, code.symbols = rest[12:14]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
 

@@ -88,6 +88,7 @@ class DefinitionLowering(AddressLowering):
         code.flags = _flags(function)
         code.decorators = tuple(annotation_text(one) for one in function.decorators)
         code.template, code.stores = function.template, tuple(sorted(function.stores))
+        code.symbols = tuple(sorted(function.symbols))
         code.parts = _parts(function)
         code.specialised = tuple(map(template_argument, function.specialised))
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)

@@ -44,6 +44,7 @@ class Function(Node):
     waits: bool = False  # a comment declares that it waits for its stream
     space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
     stores: frozenset[str] = frozenset()  # of a kernel: the parameters that its body plainly stores through
+    symbols: frozenset[str] = frozenset()  # of a kernel: the names of the file that its body stores to, as far as its text tells
     accumulates: dict[str, str] = field(default_factory=dict)  # of a kernel: those that one kind of atomic operation alone touches
     # of a kernel: the parameters of which its body names no more than elements of fixed number, or members of them, and these
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
 from streamlint.facts.code.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -117,15 +118,16 @@ class LaunchRows:
 
 
 def policy_in(transfer: Transfer, function: Function, register: int) -> tuple[Function, int]:
-    """Where a policy is made that a function of the program gives."""
+    """Where a policy is made that a function of the program gives, itself or a copy of it."""
     for _ in range(4):
+        register = uncast(function, register)
         one = function.definitions[register] if register >= 0 else None
         edges = transfer.edges(function, one) if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
         ends = [end[2] for edge in edges for end in edge.callee.by_opcode[op.RETURN] if end[2] >= 0]
         if len(edges) != 1 or len(ends) != 1:
             break
         function, register = edges[0].callee, ends[0]
-    return function, register
+    return function, uncast(function, register)
 
 
 def is_null_stream(values: list[Object]) -> bool:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.files.cpp_scopes import last_part
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import Code
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
@@ -39,7 +41,8 @@ class Worked(NamedTuple):
     """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
     ``assumed``: the call is out of view, what it is given may not be touched. ``runs`` are modules whose weights are read, ``moves`` the
     registers of those whose weights are written; ``waits``: the host waits for the work. ``leaves`` are modules whose gradients a backward
-    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read."""
+    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read; ``symbols``
+    are the device variables of the file that a kernel writes."""
 
     stream: Stream
     reads: tuple[int, ...]
@@ -56,6 +59,7 @@ class Worked(NamedTuple):
     leaves: tuple[Weights, ...] = ()
     steps: tuple[int, ...] = ()
     clips: tuple[int, ...] = ()
+    symbols: tuple[str, ...] = ()
 
 
 class Kept(NamedTuple):
@@ -173,7 +177,14 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
             continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
-    yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
+    symbols = _stored_symbols(function, kernel) if kernel is not None else ()
+    yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True, symbols=symbols)
+
+
+def _stored_symbols(function: Function, kernel: Code) -> tuple[str, ...]:
+    """The variables of a launch's file that a kernel stores to."""
+    known = {last_part(each) for each in function.unit.globals} if kernel.symbols else ()
+    return tuple(each for each in kernel.symbols if each in known)
 
 
 def is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:

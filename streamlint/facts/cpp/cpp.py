@@ -41,11 +41,11 @@ class Cpp(CppCallers):
         return found
 
     def _made_by(self, frame: Frame, one: Instruction, node: Node) -> None:
-        meant = self.named_type(frame.function, self._type(frame, one))[1]
+        kind, meant = self.named_type(frame.function, self._type(frame, one))
         if isinstance(meant, ClassInfo):
             self.solver.add(node, self.objects(ClassObject, meant))
-        elif meant is not None:
-            self.solver.add(node, self.objects(CppName, meant.name, None))
+        elif meant is not None or self.cpp_models.call(str(kind[0])) is not None:
+            self.solver.add(node, self.objects(CppName, meant.name if meant is not None else str(kind[0]), None))
 
     def _type(self, frame: Frame, one: Instruction) -> TypeTuple:
         kind: TypeTuple = frame.function.unit.ir.constants[one[3]]
@@ -73,14 +73,16 @@ class Cpp(CppCallers):
             self.unknown(node, "dynamic")
 
     def _address_item(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.solver.when(self.register(frame, one[3]), lambda value: self._address_of_element(value, node))
+        self.solver.when(self.register(frame, one[3]), lambda value: self._address_of_element(value, frame, one, node))
 
-    def _address_of_element(self, value: Object, node: Node) -> None:
+    def _address_of_element(self, value: Object, frame: Frame, one: Instruction, node: Node) -> None:
         if isinstance(value, Elements):
             self.address(self.held_in(value), node)
+        elif isinstance(value, Instance) and value.definition.unit.is_cpp and self.overloads(value.definition, "operator[]"):
+            self._item_of(value, frame, one, node)
         elif isinstance(value, Address):
             if node.first("item", value):
-                self.solver.when(value.place, lambda held: self._address_of_element(held, node))
+                self.solver.when(value.place, lambda held: self._address_of_element(held, frame, one, node))
         else:
             self.solver.add(node, value)
 

@@ -234,13 +234,25 @@ class CppCallers(CppLibrary):
             self.evaluate(self.base(caller), one)
         return [(function, one) for function, one in tracker.changes if one[0] == op.SET_DEREF]
 
+    def _objects_inside(self, value: Elements, is_open: bool, node: Node) -> None:
+        """Elements that are objects of a class, which stand in the container from the beginning; of one that callers out of view have
+        filled (``is_open``) also the objects that they put in pointers to."""
+        if value not in self.element_types:
+            return
+        function, kind = self.element_types[value]
+        home = (*value.home, "first")
+        known = self.object_of(function, kind, home, True)
+        if known is None and is_open:
+            pointed = self.object_of(function, kind, home, False)
+            known = pointed if isinstance(pointed, Instance) else None
+        if isinstance(known, (Instance, LibraryObject)):
+            self.solver.add(node, known)
+
     def _contents_of(self, value: Elements, node: Node) -> None:
         tracker = CppTracker(self)
-        if value in self.element_types:  # elements that are objects of a class stand in the container from the beginning
-            known = self.object_of(*self.element_types[value], (*value.home, "first"), True)
-            if isinstance(known, (Instance, LibraryObject)):
-                self.solver.add(node, known)
         kind, owner = value.home[:2]
+        is_open = kind in ("outside", "unknown")
+        self._objects_inside(value, is_open, node)
         if kind == "made":
             frame, one = value.home[1:]
             tracker.follow(frame.function, one[2])
@@ -250,7 +262,7 @@ class CppCallers(CppLibrary):
                 self.solver.edge(given, node)
         elif kind == "field":
             tracker.attribute(value.home[2], owner.unit)
-        elif kind in ("outside", "unknown"):
+        elif is_open:
             self.unknown(node, "caller")
         elif isinstance(owner, Variable):
             tracker.attribute(last_part(owner.name), owner.unit)

@@ -11,6 +11,7 @@ from streamlint.facts.code.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
+from streamlint.ordering.captures.replayed_copies import ReplayedCopies
 from streamlint.ordering.memory.kernel_writes import KERNEL, KernelWrites
 from streamlint.ordering.paths.asked_devices import AskedDevices
 from streamlint.ordering.paths.rounds import next_round
@@ -50,7 +51,10 @@ class EarlyReads(Updating):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._copied: Copied
+        self._target: int  # its memory, by a register of the function that is followed from
         self._site: Site
+        self._reported: Site  # of a copy that a graph runs, where it was captured
+        self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._is_sure = True
         self._alternation = Alternation()
         self._devices_asked = transfer.one_of(AskedDevices, transfer)
@@ -80,8 +84,14 @@ class EarlyReads(Updating):
     def _followed(self, site: Site, copied: Copied) -> Iterator[EarlyRead]:
         """The early reads of what comes to some memory from a device."""
         self._found = {}
-        self._copied, self._site = copied, site
-        self.follow(site, copied, copied.target)
+        self._copied, self._target, self._site, self._reported = copied, copied.target, site, site
+        launches = list(self.replayed.launches(site))
+        if not launches:
+            self.follow(site, copied, copied.target)
+        for launch in launches:
+            self._site, self._target = launch.site, op.NONE
+            names = self.replayed.memory(site, launch, self._memory(site.function, copied.target))
+            self.follow_launch(launch.site, names, launch.call.stream())
         yield from (found for found in self._found.values() if copied.direction != KERNEL or not self._is_polled(found))
 
     def _is_polled(self, found: EarlyRead) -> bool:
@@ -184,8 +194,8 @@ class EarlyReads(Updating):
 
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same; so does one that makes its memory anew."""
-        if self.held(state, self._copied.target) is not None:
-            return self._copied.target != one[2] or not self._is_kept(state, one)
+        if self.held(state, self._target) is not None:
+            return self._target != one[2] or not self._is_kept(state, one)
         function = state.frame.function
         return not state.path and not any(
             held.kind == BUFFER and self._alternation.takes_turns(function, held.place) for held in state.tracked
@@ -263,10 +273,10 @@ class EarlyReads(Updating):
         while calls and _gives_back(read.function):
             read = calls.pop()
         copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:])
-        found = EarlyRead(self._site, self._copied, read, name, accessor, copy_calls, tuple(calls), state.doubts)
-        before = self._found.get((self._site, read))
+        found = EarlyRead(self._reported, self._copied, read, name, accessor, copy_calls, tuple(calls), state.doubts)
+        before = self._found.get((self._reported, read))
         if before is None or found.doubts < before.doubts:
-            self._found[self._site, read] = found
+            self._found[self._reported, read] = found
 
 
 def _gives_back(function: Function) -> bool:

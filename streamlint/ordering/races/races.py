@@ -146,8 +146,9 @@ class Races(RaceHandovers):
         self._follow(Site(function, one), work, lane)
         moved = self.modules.moved(function, work.moves)
         left, updated = self.training.left(function, work.leaves), self.training.updated(function, work.steps)
+        stored = (Tracked(BUFFER, self.places.of_name(function, name)) for name in work.symbols)
         run = self.modules.run(function, work.runs if self._moves_modules else ())
-        for registers, members, self._writes in ((written, (*moved, *left, *updated), True), (read, run, False)):
+        for registers, members, self._writes in ((written, (*moved, *left, *updated, *stored), True), (read, run, False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
             tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
             tracked |= set(self.modules.listed(function, registers if self._writes else work.reads))
@@ -176,7 +177,7 @@ class Races(RaceHandovers):
         read = {register for register in work.reads if self.memory.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:
             written = {work.made}
-        self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
+        self._is_evident = bool(written or read or work.moves or work.leaves or work.steps or work.symbols)
         if not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch"):
             written = self._perhaps_written(function, work)
         if op.DEFINES[one[0]] and any(isinstance(each, Viewed) and each.register in written for each in self.transfer.of(function, one)):

@@ -11,6 +11,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.captures.replayed_copies import Launch, ReplayedCopies
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.rounds import Rounds, next_round
@@ -53,9 +54,11 @@ class Reuses(Indexed):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._rounds = Rounds()
         self._copied: Copied
         self._site: Site
+        self._reported: Site  # of a copy that a graph runs, where it was captured
         self._side_of = op.NONE
         self._size: Sum | None = None
         self._given_at: int | None = None
@@ -70,9 +73,21 @@ class Reuses(Indexed):
             if memory is not None:
                 self._found = {}
                 self._copied, self._site = copied, Site(call.function, call.instruction)
+                self._reported = self._site
                 self._side_of, self._size = memory, self._size_of(call, memory)
-                self.follow(self._site, copied, memory)
+                launches = list(self.replayed.launches(self._site))
+                if not launches:
+                    self.follow(self._site, copied, memory)
+                self._follow_launches(launches, memory)
                 yield from self._found.values()
+
+    def _follow_launches(self, launches: Iterable[Launch], memory: int) -> None:
+        """The copy where graphs are launched that have recorded it: the capture itself copies nothing."""
+        site = self._reported
+        for launch in launches:
+            self._site, self._side_of, self._size = launch.site, op.NONE, None
+            names = self.replayed.memory(site, launch, self._memory(site.function, memory))
+            self.follow_launch(launch.site, names, launch.call.stream())
 
     # --- which copies
 
@@ -308,10 +323,10 @@ class Reuses(Indexed):
         write = Site(state.frame.function, one)
         copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:] if call[0] in CALLING)
         name = action.call.name if isinstance(action, Copied) else str(getattr(action, "name", ""))
-        found = Reuse(self._site, self._copied, write, name, isinstance(action, Freed), copy_calls, state.frame.calls, state.doubts)
-        before = self._found.get((self._site, write))
+        found = Reuse(self._reported, self._copied, write, name, isinstance(action, Freed), copy_calls, state.frame.calls, state.doubts)
+        before = self._found.get((self._reported, write))
         if before is None or found.doubts < before.doubts:
-            self._found[self._site, write] = found
+            self._found[self._reported, write] = found
         return True
 
     def _written(self, state: State, one: Instruction, action: Action) -> Tracked | None:

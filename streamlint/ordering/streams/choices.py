@@ -338,14 +338,14 @@ class Choices:
 
     def _of_policy(self, function: Function, work: Queued, here: Site) -> Iterator[Choice]:
         assert work.call is not None
-        function, register = policy_in(self.transfer, function, work.operand)
-        while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
-            if one[0] == op.INVOKE and function.text(one[4]) == "on" and len(one) > 6:
-                yield from self.of_register(function, one[6], here)
+        maker, register = policy_in(self.transfer, function, work.operand)
+        while (one := maker.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
+            if one[0] == op.INVOKE and maker.text(one[4]) == "on" and len(one) > 6:
+                yield from self.of_register(maker, one[6], here)
                 return
             register = one[3]
-        word = ModelledCall(self.facts, function, work.call.call, work.call.row).word(register)
-        if word == "policy" or self.facts.cpp_models.call(function.dotted(register)) is not None:
+        word = ModelledCall(self.facts, maker, work.call.call, work.call.row).word(register)
+        if word == "policy" or self.facts.cpp_models.call(maker.dotted(register)) is not None:
             yield Choice(NULL, "policy", here)
         elif word != "host-policy":
             yield from self.of_register(function, work.operand, here)

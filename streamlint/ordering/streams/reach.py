@@ -92,19 +92,25 @@ class Reach:
         facts = self.transfer.facts
         if one[0] == op.DESTROY and not self._is_owner(function, one[2]):
             return
+        objects = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
         if one[0] == op.DELETE:
-            yield from self._of_deleted_type(function, one[2])
-        for value in self.transfer.values(function, one[2]):
-            if isinstance(value, Instance):
-                for definition in facts.possible_classes(value) if one[0] == op.DELETE else [value.definition]:
-                    yield from self._destructors(definition, 0)
+            yield from self._of_deleted_type(function, one[2], not objects)
+        for value in objects:
+            for definition in facts.possible_classes(value) if one[0] == op.DELETE else [value.definition]:
+                yield from self._destructors(definition, 0)
 
-    def _of_deleted_type(self, function: Function, register: int) -> Iterator[Function]:
-        """The destructors of what a container or a smart pointer holds that is deleted, by its type."""
+    def _of_deleted_type(self, function: Function, register: int, is_unknown: bool) -> Iterator[Function]:
+        """The destructors of what a container or a smart pointer holds that is deleted, by its type; and where no value is known
+        (``is_unknown``), of the class that a pointer is cast to."""
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] != op.CAST:
             return
-        yield from self._of_type(function, function.unit.ir.constants[one[3]], scope_of(function))
+        kind, scope = function.unit.ir.constants[one[3]], scope_of(function)
+        yield from self._of_type(function, kind, scope)
+        cpp = self.transfer.facts.cpp
+        resolved = cpp.resolved(function.unit, scope, kind) if is_unknown and kind is not None else None
+        meant = cpp.find_class(function.unit, scope, str(resolved[0])) if resolved is not None else None
+        yield from self._destructors(meant, 0) if meant is not None else ()
 
     def _of_type(self, function: Function, whole: TypeTuple | None, scope: str) -> Iterator[Function]:
         """The destructors of what a type holds, and the deleters of its smart pointers."""

@@ -60,6 +60,7 @@ class Entries:
                 yield from self._bound(function)
                 yield from self._ended(function)
         yield from self._of_held_libraries()
+        yield from self._of_capsules()
         yield from self._of_strings()
         for unit in dict.fromkeys(self.program.mentioning("PyObject")):
             yield from self._of_c_api(unit)
@@ -96,6 +97,13 @@ class Entries:
                         units = self.program.cpp.mentioning(name)
                         bodies = (each for unit in units for each in unit.functions if each.code.name == name and each.owner is None)
                         yield from (Entry(body, site) for body in bodies)
+
+    def _of_capsules(self) -> Iterator[Entry]:
+        """Functions that end what a capsule holds: Python runs them where it collects the capsule."""
+        for call in self.transfer.sites({"none"}, where=lambda row: bool(row.get("later")) and row.library == "python-c"):
+            given = (value for register in call.operands for value in self.transfer.values(call.function, register))
+            ends = dict.fromkeys(filter(None, map(_function_of, given)))
+            yield from (Entry(each, None, is_end=True) for each in ends if each.is_cpp)
 
     def _of_strings(self) -> Iterator[Entry]:
         """Functions of C++ that stands in strings of Python, which a call binds by their names."""

@@ -26,12 +26,21 @@ FOR_GPU, FOR_DRIVER = "waits for the GPU", "may wait for the driver"
 _DEEPEST = 12
 MOST_CHAINS = 8
 """Chains of calls to one wait that are looked at for each call of a function."""
-Saved = tuple[tuple[int, bool], ...]
+Saved = tuple[tuple[int, bool, Site | None], ...]
+"""By scope: its register, whether the GIL was held before it, and where the function had acquired that."""
+
+
+class Taken(NamedTuple):
+    """Where a function acquires the GIL, and where it enters a wait while it holds that."""
+
+    acquired: Site
+    entered: Site
 
 
 class Held(NamedTuple):
     """A wait with the GIL held: why, the calls that lead to it, and the host function before it that needs the GIL, if there is one.
-    ``target``: the parameter that a copy fills, where it waits if callers give pageable memory for that."""
+    ``target``: the parameter that a copy fills, where it waits if callers give pageable memory for that. ``taken``: where a function
+    has acquired the GIL itself; None where it is held from the beginning."""
 
     operation: DeviceOperation
     site: Site
@@ -39,6 +48,7 @@ class Held(NamedTuple):
     calls: tuple[Site, ...] = ()
     needing: Site | None = None
     target: int = op.NONE
+    taken: Taken | None = None
 
 
 class _Found:
@@ -58,12 +68,14 @@ class _Found:
 
 
 class _At(NamedTuple):
-    """A point of a function: whether the GIL is held, what scopes put back, and the last host function that needs the GIL."""
+    """A point of a function: whether the GIL is held, what scopes put back, the last host function that needs the GIL, and where the
+    function has acquired the GIL itself."""
 
     block: int
     held: bool
     saved: Saved
     needing: Site | None
+    acquired: Site | None = None
 
 
 class Gil:
@@ -94,9 +106,10 @@ class Gil:
         return frozenset(Entries(self.transfer).released())
 
     def find(self) -> Iterator[tuple[Entry, Held]]:
-        """The waits of all entries."""
-        for entry in self.entries:
-            for held in self.within(entry.function, True, False)[0]:
+        """The waits of all entries, and those of functions that a binding lets run without the GIL, and that acquire it themselves."""
+        released = (Entry(function, None) for function in sorted(self.released(), key=lambda one: one.name))
+        for entry, is_held in (*((entry, True) for entry in self.entries), *((entry, False) for entry in released)):
+            for held in self.within(entry.function, is_held, False)[0]:
                 if held.target == op.NONE:
                     yield entry, held
 
@@ -143,7 +156,7 @@ class Gil:
         for one in function.code.blocks[at.block]:
             part, scope = self._change(function, one)
             if part:
-                states = [_changed(state, part, scope) for state in states]
+                states = [_changed(state, part, scope, Site(function, one)) for state in states]
                 continue
             if one[0] in (op.DESTROY, op.EXIT):
                 register = one[2] if one[0] == op.DESTROY else one[3]
@@ -158,16 +171,17 @@ class Gil:
         self, function: Function, one: Instruction, state: _At, on_device: bool, found: _Found, depth: int, given: Given
     ) -> list[_At]:
         site = Site(function, one)
+        taken = Taken(state.acquired, site) if state.acquired is not None else None
         for operation in self.operations.of(function, one) if one[0] in CALLING else ():
             if operation.kind == device.CALLBACK and (needing := self._needing(operation, site)) is not None:
                 state = state._replace(needing=needing)
             why = self.why(function, operation, on_device) if state.held else ""
             if why:
-                found.add(Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
+                found.add(Held(operation, site, why, (), state.needing if why == FOR_GPU else None, taken=taken))
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
             elif state.held and (filled := self._filled(function, operation)) != op.NONE:
-                found.add(Held(operation, site, FOR_GPU, (), state.needing, filled))
+                found.add(Held(operation, site, FOR_GPU, (), state.needing, filled, taken))
         outs = self._callees(function, one, state, on_device, found, depth, given)
         return [state._replace(held=held) for held in outs] if outs else [state]
 
@@ -176,6 +190,7 @@ class Gil:
     ) -> set[bool]:
         """Note what waits in the functions that an instruction runs; whether the GIL is held behind them."""
         site, outs = Site(function, one), set[bool]()
+        taken = Taken(state.acquired, site) if state.acquired is not None else None
         edges = self.reach.edges(function).get(one, [])
         for edge in self.callables.narrowed(function, one, edges, given):
             if edge.callee in self._entered:
@@ -186,7 +201,7 @@ class Gil:
             for each in waits:
                 calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)
                 if target is not None:
-                    found.add(each._replace(calls=calls, target=target))
+                    found.add(each._replace(calls=calls, target=target, taken=each.taken or taken))
         return outs
 
     # --- the GIL
@@ -349,19 +364,22 @@ def _parameter(function: Function, register: int) -> int:
     return one[3] if one is not None and one[0] == op.PARAM else op.NONE
 
 
-def _changed(state: _At, part: str, scope: int) -> _At:
+def _changed(state: _At, part: str, scope: int, site: Site) -> _At:
     """The GIL is let go (``drop``), taken, or put back as it was."""
     if part == "back":
-        saved = state.saved[-1][1] if state.saved else True
-        return state._replace(held=saved, saved=state.saved[:-1])
-    return state._replace(held=part == "take", saved=(*state.saved, (scope, state.held)))
+        _, held, acquired = state.saved[-1] if state.saved else (op.NONE, True, None)
+        return state._replace(held=held, saved=state.saved[:-1], acquired=acquired)
+    saved = (*state.saved, (scope, state.held, state.acquired))
+    if part != "take":
+        return state._replace(held=False, saved=saved, acquired=None)
+    return state._replace(held=True, saved=saved, acquired=state.acquired if state.held else site)
 
 
 def _restored(state: _At, register: int) -> _At:
     """A scope ends."""
-    for place, (scope, held) in enumerate(state.saved):
+    for place, (scope, held, acquired) in enumerate(state.saved):
         if scope == register and scope >= 0:
-            return state._replace(held=held, saved=state.saved[:place])
+            return state._replace(held=held, saved=state.saved[:place], acquired=acquired)
     return state
 
 

@@ -79,6 +79,12 @@ class Pending(CopyStreams):
         where = self._where(state.frame, one, copied.stream)
         self.run(self._on(state, where))
 
+    def follow_launch(self, site: Site, memory: frozenset[Tracked], stream: Stream) -> None:
+        """Follow a copy that the launch of a graph runs, whose memory is known by its names there."""
+        self._origin = site
+        state = self.start(site.function, site.instruction, memory, ())
+        self.run(self._on(state, self._where(state.frame, site.instruction, stream)))
+
     def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
         """The memory of a copy, by all its names."""
         for register in self.transfer.shared(function, target):

@@ -14,6 +14,7 @@ from streamlint.ordering.paths.called_arguments import CalledArguments
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.deciding import deciding
 from streamlint.ordering.paths.dispatch import Classes, Dispatch
+from streamlint.ordering.paths.fixed_names import Decided
 from streamlint.ordering.paths.generators import IN_HAND, STILL, Generators, taking
 from streamlint.ordering.paths.kept_members import KeptMembers
 from streamlint.ordering.paths.passages import Passages
@@ -27,6 +28,7 @@ from streamlint.ordering.walk.woken import Woken
 from streamlint.transfer.actions import Stream
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
+from streamlint.waits.questions import alike, asked_by
 
 _DEEPEST = 20
 _MOST_FILES = 20
@@ -209,9 +211,22 @@ class Calls(Woken):
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
         decided |= self.conditions.kept_flags.behind(frame, state.decided, frame.caller, call)
+        decided = self._answered(decided, frame, register, call)
         back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
         yield back._replace(classes=self.dispatch.behind(state.classes, frame))
         yield from self.woken(back, call)
+
+    def _answered(self, decided: Decided, frame: Frame, register: int, call: Instruction) -> Decided:
+        """What a path has decided, with the truth of what a call gives, where a branch of the caller asks that and the path has ended in
+        a constant."""
+        caller = frame.caller
+        if caller is None or call[0] not in (op.CALL, op.INVOKE):
+            return decided
+        key, ends = alike(caller.function, call[2]), caller.function.by_opcode[op.BRANCH]
+        answer = self.conditions.truth(frame, register) if any(key == asked_by(caller.function, end) for end in ends) else None
+        if answer is None:
+            return decided
+        return frozenset(known for known in decided if known[:2] != (caller, key)) | {(caller, key, answer)}
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
