@@ -307,7 +307,8 @@ class ConcurrentWork:
         """The same of the function that the first calls on the way enter, so many of them."""
         work = _place_at(event, depth)
         inner = work.function
-        near = [wait._replace(instruction=_place_at(wait, depth).instruction) for wait in waits if wait.via[:depth] == event.via[:depth]]
+        along = ((wait, _place_at(wait, depth)) for wait in waits if wait.via[:depth] == event.via[:depth])
+        near = [wait._replace(instruction=at.instruction) for wait, at in along if at.function is inner]  # a call may enter others, too
         ends = [wait for wait in near if wait.instruction != work.instruction]
         return bool(ends) and not any(
             self.leads_to(inner, work.instruction, end, self._stopping(inner, choice, ends, work.instruction, end))
