@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
@@ -13,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import Answer, State
 from streamlint.ordering.places.flow import Tracked
+from streamlint.ordering.places.open_methods import open_methods
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.races.beginnings import Beginnings
 from streamlint.ordering.races.early_reads import EarlyReads
@@ -24,7 +25,7 @@ from streamlint.ordering.walk.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
 from streamlint.transfer.launch_rows import is_null_stream
 from streamlint.transfer.modelled import is_null
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import given_to
@@ -139,6 +140,12 @@ class _NullWaitsMissed(PassingNull):
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         return not self.is_null_wait(state, one, action) and super().orders(state, one, action)
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Unknown callers, too: the next call of a method that none in view calls may come to such a wait."""
+        yield from super()._up(state, register)
+        if all(one[0] in CALLING for one in state.path):
+            yield from self._called_next(state, open_methods(self.transfer, state.frame.function))
 
     def note_missed(self, state: State, pairs: Iterable[tuple[Site, Site]]) -> None:
         """Note the wait that a path has passed, for each pair."""

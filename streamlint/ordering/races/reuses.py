@@ -185,13 +185,8 @@ class Reuses(Indexed):
         """The methods of an object that no known code calls, behind another one of them; a method that waits is there for callers."""
         function = state.frame.function
         methods = open_methods(self.transfer, function) if self.is_wide and all(one[0] in CALLING for one in state.path) else []
-        if any(self._synchronizes(method) for method in methods if method is not function):
-            return
-        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0))
-        for method in methods if any(held.kind == BUFFER for held in mine) else ():
-            path = (*state.path, next(method.code.instructions()))
-            begun = state._replace(frame=Frame(method, None, None, 0), block=0, place=0, before=0, tracked=mine, path=path)
-            yield begun._replace(guards=frozenset(), decided=frozenset())
+        if not any(self._synchronizes(method) for method in methods if method is not function):
+            yield from self._called_next(state, methods)
 
     def _synchronizes(self, function: Function) -> bool:
         """Whether a function waits for a stream, an event or the device."""

@@ -9,7 +9,6 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import Answer, State
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.open_methods import open_methods
@@ -72,13 +71,11 @@ class CollectiveReads(Walk):
     def _next_calls(self, state: State) -> Iterator[State]:
         """The methods of an object that no known code calls, and that wait for the handle that was kept beside the memory."""
         methods = open_methods(self.transfer, state.frame.function) if not state.path else []
-        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0))
-        for method in methods if mine else ():
-            calls = (call for one in method.by_opcode[op.INVOKE] for call in self.transfer.modelled(method, one))
-            if any(map(_is_wait, calls)):
-                path = (*state.path, next(method.code.instructions()))
-                begun = state._replace(frame=Frame(method, None, None, 0), block=0, place=0, before=0, tracked=mine, path=path)
-                yield begun._replace(guards=frozenset(), decided=frozenset())
+        yield from self._called_next(state, filter(self._waits, methods))
+
+    def _waits(self, method: Function) -> bool:
+        """Whether a method waits for a handle."""
+        return any(_is_wait(call) for one in method.by_opcode[op.INVOKE] for call in self.transfer.modelled(method, one))
 
     def _places(self, function: Function, register: int) -> Iterator[Place]:
         """The places of a tensor; of an element that a loop takes, the container's as well."""

@@ -270,6 +270,14 @@ class Calls(Woken):
             for frame in self.called.above(caller, call, function) or [Frame(caller, None, None, 0)]:
                 yield from self._behind_call(state, frame, call, tracked.union(self._by_arguments(frame, tracked)))
 
+    def _called_next(self, state: State, methods: Iterable[Function]) -> Iterator[State]:
+        """The state where unknown callers call methods of the object behind the one with which a path begins: the object is still known."""
+        mine = frozenset(held for held in state.tracked if held.place.root == OWN.root)
+        for method in methods if any(held.kind == BUFFER for held in mine) else ():
+            path = (*state.path, next(method.code.instructions()))
+            begun = state._replace(frame=Frame(method, None, None, 0), block=0, place=0, before=0, tracked=mine, path=path)
+            yield begun._replace(guards=frozenset(), decided=frozenset())
+
     def _behind_call(self, state: State, frame: Frame, call: Instruction, tracked: frozenset[Tracked]) -> Iterator[State]:
         """The state in a caller of the function with which a path begins."""
         caller = frame.function
