@@ -40,6 +40,9 @@ from streamlint.waits.questions import conditions
 from streamlint.waits.ways import MOST_BRIEF
 
 RULE = UnpinnedNonBlocking
+_LONG_PASS = 64 << 20
+"""Bytes of which a pass takes longer than the host needs to start it: at the 4.8 TB/s of an H200 (NVIDIA's data sheet) 28 us to read and
+write them."""
 _CALLS = (op.CALL, op.INVOKE)
 _DEEPEST = 4
 """Computations that are gone back over for pinned memory."""
@@ -85,7 +88,8 @@ class _Search:
         """The asynchronous copies of pageable memory that the host may wait in."""
         for copy in copies:
             is_asked = self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy)
-            if is_asked and not self._size(copy).is_small and not self.neighbours.is_waited_for(copy):
+            size = self._size(copy) if is_asked else None
+            if size is not None and not size.is_small and not self.neighbours.is_waited_for(copy, _most_brief(size)):
                 yield copy
 
     def _is_pageable(self, copy: HostCopy) -> bool:
@@ -152,7 +156,7 @@ class _Search:
         call, origin, size = copy.call, copy.origin, self._size(copy)
         if self._counts(copy, size):
             return False
-        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call)):
+        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call), _most_brief(size)):
             return False
         if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_open(copy))):
             return False
@@ -216,7 +220,7 @@ class _Search:
 
     def _is_idle(self, copy: HostCopy) -> bool:
         """Whether its stream is empty. A loader could pin its batches beside, so that staging them is not nothing beside brief work."""
-        most = 0 if copy.origin.how == "loader" else MOST_BRIEF
+        most = 0 if copy.origin.how == "loader" else _most_brief(self._size(copy))
         return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed, most) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
@@ -338,6 +342,11 @@ class _Search:
         }
         memory = "pinned" if copy.origin.pinning == "pinned" else "pageable"
         yield Step(words.get(copy.origin.how, f"allocated in {memory} host memory here"), span_of(site))
+
+
+def _most_brief(size: Size) -> int:
+    """How many passes over tensors around a copy are no work: none where the copy is known to be so large that one takes a while."""
+    return 0 if size.bytes is not None and size.bytes >= _LONG_PASS else MOST_BRIEF
 
 
 def _is_of_constructor(copy: HostCopy) -> bool:

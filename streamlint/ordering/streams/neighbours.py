@@ -22,6 +22,7 @@ from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
 from streamlint.waits.operands import operand_of
+from streamlint.waits.ways import MOST_BRIEF
 
 WAITED, WORKED, READ, ENDED = "waited", "worked", "read", "ended"
 _QUEUED = "queued"
@@ -76,9 +77,10 @@ class Neighbours:
         self.waits = QueueWaits(earlier)
         self.takes = earlier.takes
 
-    def is_waited_for(self, copy: HostCopy) -> bool:
-        """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
-        ends = self._ends(copy.call, copy.origin.passed, op.NONE, frozenset(), self._is_alone(copy))
+    def is_waited_for(self, copy: HostCopy, most: int = MOST_BRIEF) -> bool:
+        """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first:
+        ``most`` brief operations are none."""
+        ends = self._ends(copy.call, copy.origin.passed, op.NONE, frozenset(), self._is_alone(copy), most)
         outcomes = {outcome for outcome, _ in ends}
         return WAITED in outcomes and WORKED not in outcomes
 
@@ -106,10 +108,12 @@ class Neighbours:
                     made = function.definitions[action.register] if action.register >= 0 else None
                     yield self.waits.places.of(function, made[4] if made is not None and made[0] == op.BINARY else action.register)
 
-    def is_wanted(self, call: ModelledCall, register: int, passed: tuple[Site, ...], reads: frozenset[Site] = frozenset()) -> bool:
+    def is_wanted(
+        self, call: ModelledCall, register: int, passed: tuple[Site, ...], reads: frozenset[Site] = frozenset(), most: int = MOST_BRIEF
+    ) -> bool:
         """Whether the host reads what a copy brings before anything else happens, or has nothing else to do: a loop that reads in some of
         its rounds has read when it ends. ``reads`` are places that are known to read it."""
-        ends = self._ends(call, passed, register, reads)
+        ends = self._ends(call, passed, register, reads, most=most)
         reading = [
             (at.function, loop) for outcome, at in ends if outcome == READ for loop in at.function.control.loops if at.block in loop.body
         ]
@@ -121,14 +125,20 @@ class Neighbours:
         return {outcome for outcome, _ in self._ends(call, passed, brought, frozenset())}
 
     def _ends(
-        self, call: ModelledCall, passed: tuple[Site, ...], brought: int, reads: frozenset[Site], is_alone: bool = False
+        self,
+        call: ModelledCall,
+        passed: tuple[Site, ...],
+        brought: int,
+        reads: frozenset[Site],
+        is_alone: bool = False,
+        most: int = MOST_BRIEF,
     ) -> set[tuple[str, _At]]:
         """What comes behind a call, and where the stretch of code begins in which it comes."""
         function, found = call.function, set[tuple[str, _At]]()
         status = {(function, call.result)} if not call.memory(call.result) else set[tuple[Function, int]]()
         held = {(function, each) for each in self._shared(function, brought)}
         queue = Queue(Site(function, call.instruction), call.stream(), passed)
-        work = _Search(call, queue, status, held, reads, is_alone, Handful(self.work, (*passed, queue.at)))
+        work = _Search(call, queue, status, held, reads, is_alone, Handful(self.work, (*passed, queue.at), most))
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
