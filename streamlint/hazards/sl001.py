@@ -158,7 +158,7 @@ class _Search:
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call), _most_brief(size)):
             return False
-        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_open(copy))):
+        if copy.direction == "h2d" and (self._is_idle(copy, size) or (size.bytes is None and self._is_open(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
         if self._is_set_aside(sites, origin):
@@ -218,9 +218,9 @@ class _Search:
                     return True
         return False
 
-    def _is_idle(self, copy: HostCopy) -> bool:
+    def _is_idle(self, copy: HostCopy, size: Size) -> bool:
         """Whether its stream is empty. A loader could pin its batches beside, so that staging them is not nothing beside brief work."""
-        most = 0 if copy.origin.how == "loader" else _most_brief(self._size(copy))
+        most = 0 if copy.origin.how == "loader" else _most_brief(size)
         return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed, most) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
@@ -162,14 +162,12 @@ def uncopied(function: Function, register: int) -> Instruction | None:
 
 def uncast(function: Function, register: int) -> int:
     """The register that another one is a copy or a cast of; itself if it is neither."""
-    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in (op.COPY, op.CAST):
-        register = one[COPIES[one[0]]]
-    return register
+    return behind_copies(function, register, (op.COPY, op.CAST))
 
 
-def behind_copies(function: Function, register: int) -> int:
-    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
-    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in COPIES:
+def behind_copies(function: Function, register: int, kinds: Container[int] = COPIES) -> int:
+    """The register of which another one is a copy, a cast, or what it is behind a call that may change it: by such opcodes."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in kinds:
         register = one[COPIES[one[0]]]
     return register
 

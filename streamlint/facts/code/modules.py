@@ -21,7 +21,10 @@ class Resolver:
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = {path.replace("\\", "/"): path for path in paths}
         self._found: dict[tuple[str, str], str | None] = {}
-        self._names = {name for path in self._paths for name in _module_names(path)}
+        self._ending: dict[str, list[str]] = {}  # by the last part of the names that a file can be imported by: the paths
+        for path in self._paths:
+            for name in _module_names(path):
+                self._ending.setdefault(name, []).append(path)
 
     def find(self, module: str, asking: str) -> str | None:
         """The path of a module's file, seen from another file; None where no file of the program is meant."""
@@ -33,7 +36,7 @@ class Resolver:
     def _find(self, module: str, folder: PurePosixPath) -> str | None:
         name = module.lstrip(".")
         level = len(module) - len(name)
-        if name and name.rpartition(".")[2] not in self._names:
+        if name and name.rpartition(".")[2] not in self._ending:
             return None
         if level:
             for _ in range(level - 1):
@@ -53,14 +56,6 @@ class Resolver:
         found = [path for path in self._ending.get(parts[-1], ()) if _module_parts(path)[-len(parts) :] == parts]
         is_in_package = len(parts) > 1 or (found and PurePosixPath(found[0]).stem == "__init__")
         return self._paths[found[0]] if len(found) == 1 and is_in_package else None
-
-    @functools.cached_property
-    def _ending(self) -> dict[str, list[str]]:
-        """The paths of modules by the last part of their names."""
-        found: dict[str, list[str]] = {}
-        for path in self._paths:
-            found.setdefault(_module_parts(path)[-1], []).append(path)
-        return found
 
     def _in_folder(self, folder: PurePosixPath, name: str) -> str | None:
         stem = str(folder / name.replace(".", "/")) if name else str(folder)

@@ -22,7 +22,7 @@ from streamlint.facts.code.objects import (
     SomeClass,
     Unknown,
 )
-from streamlint.facts.files.declarations import Declaration, Declarations, annotation_of
+from streamlint.facts.files.declarations import Declaration, Declarations
 from streamlint.facts.files.program import Unit
 from streamlint.facts.files.scopes import ExternalName
 from streamlint.facts.values.frames import Frame
@@ -126,20 +126,16 @@ class Declared(KeyedFlow):
     def found_for_field(self, owner: ClassInfo, member: str, node: Node) -> Node:
         return self.as_declared(self.declarations.of_field(owner, member) if self.program.declares else None, node)
 
-    def declared_as_attribute(self, order: list[ClassInfo], name: str, node: Node) -> None:
-        said = [(one.unit, annotation) for one in order if (annotation := annotation_of(one, name)[0])]
-        if not said:
-            return
-
-        def is_open(value: Object) -> bool:
-            return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)
+    def declared_as_attribute(self, said: list[tuple[Unit, str]], node: Node) -> None:
+        def say() -> None:
+            any(self.declared(unit, annotation, node) for unit, annotation in said)
 
         def seen(element: Object) -> None:
             if isinstance(element, Unknown) and node.first("declared"):
-                any(self.declared(unit, annotation, node) for unit, annotation in said)
+                say()
 
-        if all(map(is_open, node.values)):
-            any(self.declared(unit, annotation, node) for unit, annotation in said)
+        if all(isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None) for value in node.values):
+            say()
         for value in [value for value in node.values if isinstance(value, Container)]:
             self.solver.when(self.any_element(value), seen)
 

@@ -24,6 +24,7 @@ from streamlint.facts.code.objects import (
     Unknown,
 )
 from streamlint.facts.files.cuda_arms import CudaArms
+from streamlint.facts.files.declarations import annotation_of
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.facts.files.program import Program, Unit
 from streamlint.facts.files.scopes import Definition, ExternalName, Scopes
@@ -336,7 +337,9 @@ class Flow:
             self._stored_in(one, self.objects(Instance, one, False), name, node)
         self.stored_outside(value, name, node)
         self.given_as_field(value, name, node)
-        self.solver.at_last(lambda: self.declared_as_attribute(order, name, node))
+        said = [(one.unit, annotation) for one in order if (annotation := annotation_of(one, name)[0])]
+        if said:
+            self.solver.at_last(lambda: self.declared_as_attribute(said, node))
 
     def _beside(self, value: Instance, order: list[ClassInfo]) -> dict[ClassInfo, None]:
         """The classes that objects of derived classes have beside those in the order of a class: these, and what they mix in."""
@@ -358,8 +361,8 @@ class Flow:
             return self.frame(function, None, receiver)
         return self.base(function)
 
-    def declared_as_attribute(self, order: list[ClassInfo], name: str, node: Node) -> None:
-        """What an annotation says of an attribute, where the program does not show what is stored in it."""
+    def declared_as_attribute(self, said: list[tuple[Unit, str]], node: Node) -> None:
+        """What annotations say of an attribute, the first that names a type, where the program does not show what is stored in it."""
         raise NotImplementedError
 
     def stored_outside(self, value: Instance, name: str, node: Node) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.counters import is_counter
@@ -26,10 +26,10 @@ def next_round(function: Function, left: int, entered: int) -> Loop | None:
     return loop if loop is not None and left in loop.body else None
 
 
-class Region(NamedTuple):
+class Stretch(NamedTuple):
     """The blocks of a loop, or of a function that each round of a loop calls: that has no ``header`` of its own."""
 
-    blocks: frozenset[int]
+    blocks: Collection[int]
     header: int
 
 
@@ -41,21 +41,21 @@ class Rounds:
 
     def later(self, function: Function, loop: Loop, is_slot: bool = False) -> tuple[tuple[Key, bool], ...]:
         """These conditions, and what they say once some rounds have gone by; ``is_slot``: once a slot of a ring comes again."""
-        return self._known(function, Region(frozenset(loop.body), loop.header), is_slot)
+        return self._known(function, Stretch(loop.body, loop.header), is_slot)
 
     def entered(self, function: Function) -> tuple[tuple[Key, bool], ...]:
         """The same of a method that each round calls, by the attributes in which it or another method of its class counts."""
-        return self._known(function, Region(frozenset(range(len(function.code.blocks))), op.NONE), True)
+        return self._known(function, Stretch(range(len(function.code.blocks)), op.NONE), True)
 
-    def _known(self, function: Function, region: Region, is_slot: bool) -> tuple[tuple[Key, bool], ...]:
-        key = function, region.header, is_slot
+    def _known(self, function: Function, stretch: Stretch, is_slot: bool) -> tuple[tuple[Key, bool], ...]:
+        key = function, stretch.header, is_slot
         known = self._later.get(key)
         if known is None:
-            known = self._later[key] = tuple(_later(function, region, is_slot))
+            known = self._later[key] = tuple(_later(function, stretch, is_slot))
         return known
 
 
-def _later(function: Function, loop: Region, is_slot: bool) -> Iterator[tuple[Key, bool]]:
+def _later(function: Function, loop: Stretch, is_slot: bool) -> Iterator[tuple[Key, bool]]:
     for block in sorted(loop.blocks):
         end = function.code.blocks[block][-1]
         if end[0] != op.BRANCH or block == loop.header:
@@ -71,12 +71,12 @@ def _later(function: Function, loop: Region, is_slot: bool) -> Iterator[tuple[Ke
             yield alike(function, condition), said
 
 
-def _counts(function: Function, loop: Region, register: int) -> bool:
+def _counts(function: Function, loop: Stretch, register: int) -> bool:
     """Whether a register holds the number of a round of this loop, not of one around it or within it."""
     return is_counter(function, function.control, function.blocks, register) and _is_of(function, loop, register)
 
 
-def _is_of(function: Function, loop: Region, register: int, depth: int = 4) -> bool:
+def _is_of(function: Function, loop: Stretch, register: int, depth: int = 4) -> bool:
     one = function.definitions[register] if register >= 0 else None
     if one is None or depth == 0:
         return False
@@ -86,7 +86,7 @@ def _is_of(function: Function, loop: Region, register: int, depth: int = 4) -> b
     return one[0] == op.ATTR or (innermost >= 0 and function.control.loops[innermost].header == loop.header)
 
 
-def _compared(function: Function, one: Instruction, loop: Region, is_slot: bool) -> bool | None:
+def _compared(function: Function, one: Instruction, loop: Stretch, is_slot: bool) -> bool | None:
     """What a comparison says of a round's number and a constant or the size of a ring, or of how much a queue holds and that size."""
     operator, ring = function.text(one[3]), loop if is_slot else None
     for counted, other, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
@@ -99,13 +99,13 @@ def _compared(function: Function, one: Instruction, loop: Region, is_slot: bool)
     return None
 
 
-def _is_size(function: Function, register: int, loop: Region) -> bool:
+def _is_size(function: Function, register: int, loop: Stretch) -> bool:
     """Whether the rounds of a loop go round as many slots as a register says: ``slots[number % size]``."""
     sized = (one for one in function.by_opcode[op.BINARY] if function.text(one[3]) == "%" and function.blocks[one] in loop.blocks)
     return any(alike(function, one[5]) == alike(function, register) for one in sized)
 
 
-def _is_queue(function: Function, register: int, loop: Region) -> bool:
+def _is_queue(function: Function, register: int, loop: Stretch) -> bool:
     """Whether a register holds the length of what a loop adds to at the end, and takes from at the front."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or one[0] != op.CALL or function.dotted(one[3]) != "len" or len(one) != 6:

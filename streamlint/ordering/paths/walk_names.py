@@ -34,6 +34,7 @@ from streamlint.ordering.places.places import (
     rest_behind,
 )
 from streamlint.ordering.places.prepared import prepared
+from streamlint.ordering.places.rotation import EARLIER, named_before
 from streamlint.ordering.places.spread import spread, spread_to
 from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
@@ -332,8 +333,8 @@ class WalkNames:
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
-            renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
-            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",) and key != NEWEST
+            renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element((EARLIER, key.key)))
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != (EARLIER,) and key != NEWEST
             else key
             for key in held.place.path
         )
@@ -394,19 +395,12 @@ def aside(place: Place, depth: int) -> Place:
 
 def _open_keys(place: Place) -> int:
     """How many indices of a place a function cannot name."""
-    return sum(key == ANY or _is_elsewhere(key) for key in place.path)
-
-
-def _is_elsewhere(key: object) -> bool:
-    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == ("elsewhere",)
+    return sum(key == ANY or named_before(key) is not None for key in place.path)
 
 
 def _as_before(held: Tracked) -> Tracked | None:
     """Something tracked by the indices that it had before a function was entered that could not name them; None where it named all."""
-    path = tuple(
-        Element(key.key[1]) if isinstance(key, Element) and isinstance(key.key, tuple) and _is_elsewhere(key) else key
-        for key in held.place.path
-    )
+    path = tuple(key if (index := named_before(key)) is None else Element(index) for key in held.place.path)
     return held._replace(place=Place(held.place.root, path)) if path != held.place.path else None
 
 

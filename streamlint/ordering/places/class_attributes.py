@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streamlint.facts.code.functions import ClassInfo, Function
@@ -25,7 +26,7 @@ class ClassAttributes:
 
     def owner(self, function: Function, base: Place, register: int, name: str) -> ClassInfo | None:
         """The class whose attribute that of an object is; None where objects have their own, or where that is not known."""
-        if function.is_cpp or base.path or name not in self._assigned(function.unit.program):
+        if function.is_cpp or base.path or name not in self._assigned:
             return None
         if base.root == ("parameter", 0) and function.has_receiver:
             definition = function.method.owner if function.method is function else None
@@ -34,8 +35,8 @@ class ClassAttributes:
             definition = kinds.pop() if len(kinds) == 1 else None
         return self._shared(definition, name) if definition is not None else None
 
-    @memoized
-    def _assigned(self, program: object) -> frozenset[str]:
+    @cached_property
+    def _assigned(self) -> frozenset[str]:
         """What the bodies of classes assign to."""
         units = self.facts.program.units.values()
         return frozenset(name for unit in units if not unit.is_cpp for owner in unit.classes for name in owner.assigned)

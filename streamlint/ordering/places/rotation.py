@@ -16,7 +16,7 @@ from streamlint.waits.operands import argument_registers
 from streamlint.waits.questions import alike
 
 EARLIER = "elsewhere"
-"""Begins the key of an element that an index has named in another round."""
+"""Begins the key of an element that an index has named in another round, or in a function whose indices this one cannot name."""
 NEXT = "next"
 """Begins the key of an element that an index names in the round which begins."""
 _PARTS = {op.ATTR: 3, op.COPY: 3, op.DEREF: 3, op.CAST: 4, op.ENTER: 3}
@@ -143,10 +143,14 @@ def ahead(place: Place) -> Place:
     return Place(place.root, tuple(path))
 
 
+def named_before(key: Key) -> object | None:
+    """The index that has named an element in another round, or in another function; None of a key that stands for itself."""
+    return key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+
+
 def is_cyclic(key: Key) -> bool:
     """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
-    index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
-    return _is_remainder(index)
+    return _is_remainder(named_before(key))
 
 
 def goes_round(place: Place) -> bool:

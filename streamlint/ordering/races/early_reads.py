@@ -47,6 +47,7 @@ class EarlyReads(Updating):
 
     inside = ("grad",)
     forgets = True
+    runs_hooks = True
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -162,10 +163,6 @@ class EarlyReads(Updating):
             return False
         words = [getattr(value, "space", getattr(value, "value", None)) for value in self.transfer.values(caller, given)]
         return bool(words) and all(word == "host" or str(word).partition(":")[0] == "cpu" for word in words)
-
-    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
-        """The calls that run a function; a hook runs behind where it is registered, and who reads what it has copied comes later."""
-        return super().callers(function) or list(self.transfer.registered(function))
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         row = self._copied.call.row

@@ -28,6 +28,8 @@ from streamlint.transfer.transfer import Transfer
 class RaceCallers(RaceOrders):
     """Follows work up, with the streams that are current there or that the calls hand down."""
 
+    runs_hooks = True
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.settled = Settled(transfer, self.places)
@@ -38,10 +40,6 @@ class RaceCallers(RaceOrders):
         self._meeting: Meeting | None = None
         self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
         """By the calls that lead from a function to a caller: the functions up to that."""
-
-    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
-        """The calls that run a function; a hook of gradients runs behind where it is registered, in each backward pass."""
-        return super().callers(function) or list(self.transfer.registered(function))
 
     def _running(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function, or what it has registered."""

@@ -188,6 +188,6 @@ class RaceMemory(Repeated):
 def _is_range(key: Key) -> bool:
     """Whether a key is the offset of a pointer, in this function or another one."""
     offset = key.key if isinstance(key, Element) else None
-    while isinstance(offset, tuple) and len(offset) == 2 and offset[0] == "elsewhere":
+    while isinstance(offset, tuple) and len(offset) == 2 and offset[0] == rotation.EARLIER:
         offset = offset[1]
     return isinstance(offset, tuple) and offset[:1] == (_RANGE,)

@@ -9,7 +9,8 @@ from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Element, Key, Place, Places, rest_behind
-from streamlint.ordering.walk.indices import ELSEWHERE, is_named, renamed
+from streamlint.ordering.places.rotation import EARLIER
+from streamlint.ordering.walk.indices import is_named, renamed
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
@@ -44,7 +45,7 @@ def outer_path(places: Places, site: Site, callee: Function, place: Place) -> tu
     for key in place.path:
         if isinstance(key, Element) and is_named(key):
             outer = renamed(key.key, names)
-            key = Element(outer if outer is not None else (ELSEWHERE, callee.unit.number, callee.code.number, key.key))
+            key = Element(outer if outer is not None else (EARLIER, callee.unit.number, callee.code.number, key.key))
         keys.append(key)
     return tuple(keys)
 

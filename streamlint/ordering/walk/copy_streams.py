@@ -108,16 +108,15 @@ class CopyStreams(Holding):
 
     def _names(self, frame: Frame, home: Frame, register: int) -> Iterator[Place]:
         """The places of a register of a function that is on the path, as a function that it called sees them."""
-        outer, call = home.caller, home.call
-        is_still = outer is not None and call is not None and not frame.runs(home.function)
         for place in self.places.names(home.function, register):
             if place.root[0] in ("global", "cell"):
                 yield place
-            elif is_still and outer is not None and call is not None:
-                sources = self.sources(outer.function, call, home.function, int(str(place.root[1]))) if place.root[0] == "parameter" else ()
-                yield from (each if frame == outer else aside(each, outer.depth) for each in (one.behind(*place.path) for one in sources))
-            else:
+            elif home.caller is None or home.call is None or frame.runs(home.function):
                 yield place if frame == home else aside(place, home.depth)
+            elif place.root[0] == "parameter":  # it stands still: by what its call has given
+                for source in self.sources(home.caller.function, home.call, home.function, int(str(place.root[1]))):
+                    outer = source.behind(*place.path)
+                    yield outer if frame == home.caller else aside(outer, home.caller.depth)
 
     def _is_same_stream(self, state: State, where: Where) -> bool:
         """Whether a stream may be that of the copy; one of which nothing is known is."""

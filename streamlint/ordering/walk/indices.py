@@ -13,13 +13,12 @@ from streamlint.ordering.paths.turns import Turns
 from streamlint.ordering.places.constant_indices import by_parameters
 from streamlint.ordering.places.flow import BUFFER, EXACT, Tracked
 from streamlint.ordering.places.places import Element, Place
+from streamlint.ordering.places.rotation import EARLIER
 from streamlint.ordering.walk.updating import Updating
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.questions import Key, alike
 
-ELSEWHERE = "elsewhere"
-"""Begins the key of an index that a function cannot name."""
 MADE_WITH = "made with"
 _SHARED = ("global", "cell")
 _DEEPEST = 3
@@ -139,7 +138,7 @@ class Indexed(Updating):
 
 def is_named(key: object) -> bool:
     """Whether a key is an expression of a known function, no constant."""
-    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != (ELSEWHERE,)
+    return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != (EARLIER,)
 
 
 def renamed(key: object, names: Mapping[object, object]) -> object | None:
@@ -148,7 +147,7 @@ def renamed(key: object, names: Mapping[object, object]) -> object | None:
         return key
     if key in names:
         return names[key]
-    if len(key) < 2 or key[0] == ELSEWHERE:
+    if len(key) < 2 or key[0] == EARLIER:
         return None
     parts = tuple(renamed(part, names) for part in key)
     return None if None in parts else parts

@@ -36,7 +36,9 @@ _MOST_FILES = 20
 
 
 class Calls(Woken):
-    """Follows paths through calls."""
+    """Follows paths through calls. ``runs_hooks``: a function that a library calls runs behind where it is registered."""
+
+    runs_hooks = False
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -233,6 +235,8 @@ class Calls(Woken):
         known = self._calling.get(function)
         if known is None:
             known = self._calling[function] = [place for place in self._call_places(function) if self.transfer.runs(*place, function)]
+            if not known and self.runs_hooks:
+                known += self.transfer.registered(function)
         return known
 
     def _call_places(self, function: Function) -> Iterable[tuple[Function, Instruction]]:
