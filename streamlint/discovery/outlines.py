@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.code.modules import Resolver
+from streamlint.facts.code.modules import Resolver, late_imports
 from streamlint.support.memo import memoized
 
 _BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
@@ -87,8 +87,9 @@ def _imported(text: str, works: Callable[[bytes], bool]) -> tuple[dict[str, tupl
 
 
 def imports_in(text: str) -> list[tuple[str, str, str]]:
-    """The import statements of a text: the module and its members, or the modules of a plain one."""
-    return _IMPORT.findall(f"\n{text}")
+    """The imports of a text, by statement or by `import_module`: the module and its members, or the modules of a plain one."""
+    late = [(".", module.lstrip("."), "") if module.startswith(".") else ("", "", module) for module in late_imports(text)]
+    return [*_IMPORT.findall(f"\n{text}"), *late]
 
 
 class Reach:

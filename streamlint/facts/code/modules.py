@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from streamlint.models import builtin, first_part
 
 _SUFFIXES = (".py", ".pyx", ".pxd")
+_LATE = re.compile(r"\bimport_module\(\s*[\"']([.\w]+)[\"']")
+
+
+def late_imports(text: str) -> list[str]:
+    """The modules that a text imports by `importlib.import_module`, as written."""
+    return _LATE.findall(text) if "import_module(" in text else []
 
 
 class Resolver:

@@ -253,6 +253,11 @@ class BoundPartial(PartialObject):
 
 
 @record(frozen=True, slots=True, eq=False)
+class Chosen(PartialObject):
+    """A function that a generic one runs for some classes of the first argument, or the generic one's own body: ``callee``."""
+
+
+@record(frozen=True, slots=True, eq=False)
 class Many(Object):
     """One of many functions, methods or classes of a file, of a folder or of the program: `joins.Joins.members` has them."""
 

@@ -16,7 +16,8 @@ from streamlint.facts.code.broken import Failure, Imports
 from streamlint.facts.code.default_devices import DefaultDevices
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.handing import Handing
-from streamlint.facts.code.modules import Resolver
+from streamlint.facts.code.instructions import arguments_of, last_name
+from streamlint.facts.code.modules import Resolver, late_imports
 from streamlint.facts.code.overwritten import overwritten
 from streamlint.facts.code.stores import Store, inner_stores
 from streamlint.facts.files.cpp_scopes import CppScopes, Meaning, Variable, last_part
@@ -174,11 +175,23 @@ class Unit:
     @cached_property
     def imports(self) -> list[tuple[str, str | None]]:
         """The modules that the file imports, as written, each with the name that is taken from it (None for the module itself)."""
-        return [
+        written = [
             (function.text(one[3]), function.text(one[4]) if one[4] != op.NONE else None)
             for function in self.functions
             for one in function.by_opcode[op.IMPORT]
         ]
+        return written + [(module, None) for module in self.named_modules]
+
+    @cached_property
+    def named_modules(self) -> list[str]:
+        """The modules that calls import by their names: ``importlib.import_module("package.module")``."""
+        importing = self.models.known("imports-by-name")
+        if self.is_cpp or not any(word in self.source.text for word in importing):
+            return []
+        calls = ((function, one) for function in self.functions for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode])
+        given = ((function, next(arguments_of(function, one), None)) for function, one in calls if last_name(function, one) in importing)
+        named = (function.constant(first[0]) for function, first in given if first is not None)
+        return [name for name in named if isinstance(name, str)]
 
     @cached_property
     def taken(self) -> dict[str, list[tuple[Function, Instruction]]]:
@@ -463,6 +476,9 @@ class Program:
             for name in _IDENTIFIER.findall(names):
                 if (target := self.imported(f"{module}.{name}" if not module.endswith(".") else f"{module}{name}", unit)) is not None:
                     yield target
+        for module in late_imports(unit.source.text):
+            if (target := self.imported(module, unit)) is not None:
+                yield target
 
     def imported(self, module: str, asking: Unit) -> Unit | None:
         """The file that an import means, seen from another one; None for a library."""

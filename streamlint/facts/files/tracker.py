@@ -91,9 +91,9 @@ class Tracker(Following):
             if unit is not function.unit and unit.stars:
                 for inner, one in unit.name_uses.get(name, ()):
                     self.follow(inner, one[2], depth)
+            is_named = any(self.flow.program.imported(module, unit) is function.unit for module in unit.named_modules)
             for inner, one in unit.attribute_uses.get(name, ()):
-                meant = self.flow.scopes.find(unit, inner.dotted(one[3]))
-                if function.unit in meant:
+                if is_named or function.unit in self.flow.scopes.find(unit, inner.dotted(one[3])):
                     self._attribute_use(inner, one, depth)
 
     def look_up(self, name: str, unit: Unit, depth: int) -> None:

@@ -182,7 +182,9 @@ class Callers(Calls):
             self._seed_method(tracker, function, owner)
         tracker.run()
         self._stores[function] = [(one, use) for one, use in tracker.calls if use[0] == op.SET_ITEM]
-        return [(one, use) for one, use in tracker.calls if op.DEFINES[use[0]]]
+        generic = self.dispatched.generic(function)
+        through = self.call_places(generic) if generic is not None and generic is not function else ()
+        return [*((one, use) for one, use in tracker.calls if op.DEFINES[use[0]]), *through]
 
     def _seed_method(self, tracker: Tracker, function: Function, owner: ClassInfo) -> None:
         name = function.code.name

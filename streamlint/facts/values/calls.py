@@ -10,6 +10,7 @@ from streamlint.facts.code.instructions import DICT, LIST, arguments_of
 from streamlint.facts.code.objects import (
     Activation,
     BoundMethod,
+    Chosen,
     ClassObject,
     Constant,
     Container,
@@ -93,6 +94,8 @@ class Calls(Parameters):
             self._call_instance(callee, arguments, target)
         elif isinstance(callee, Many):
             self.called_through(callee, arguments, target)
+        elif isinstance(callee, Chosen) and arguments.positional:
+            self._choose(callee.callee, arguments, target)
         elif isinstance(callee, PartialObject):
             self.call(callee.callee, self._joined(callee.arguments, arguments), target)
         elif isinstance(callee, External):
@@ -192,6 +195,15 @@ class Calls(Parameters):
         return "forward" if library in calling or not calling.isdisjoint(self.models.lineage(library)) else ""
 
     # --- entering a function
+
+    def _choose(self, callee: Object, arguments: Arguments, target: Node) -> None:
+        """A generic function runs this body, if an object arrives as the first argument that it is there for."""
+
+        def arrived(value: Object) -> None:
+            if not isinstance(callee, FunctionObject) or self.dispatched.takes(callee.function, value):
+                self.call(callee, arguments, target)
+
+        self.solver.when(arguments.positional[0], arrived)
 
     def _enter_taking(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """Enter a function that takes the arguments; a call of another one raises."""

@@ -25,6 +25,7 @@ from streamlint.facts.code.objects import (
 )
 from streamlint.facts.files.cuda_arms import CudaArms
 from streamlint.facts.files.declarations import annotation_of
+from streamlint.facts.files.dispatched import Dispatched
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.facts.files.program import Program, Unit
 from streamlint.facts.files.scopes import Definition, ExternalName, Scopes
@@ -50,6 +51,7 @@ class Flow:
         program.tell("python", models)
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
+        self.dispatched = Dispatched(program, self.scopes, self.hierarchy)
         self.arms = CudaArms(self.models, self.scopes)
         self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_names, self.gathered_all)
         self.objects = Objects()

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from streamlint.facts.code.objects import (
+    Chosen,
     ClassObject,
     Constant,
     Container,
     External,
+    FunctionObject,
     Group,
     Instance,
     Key,
@@ -276,6 +278,20 @@ def _decorated(flow: Language, callee: External, arguments: Arguments, target: N
     _first(flow, callee, arguments, target)
 
 
+def _generic(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`@singledispatch`: a call runs the function, or the one that is registered with it for the class of the first argument."""
+
+    def arrived(value: Object) -> None:
+        registered = flow.dispatched.registered(value.function) if isinstance(value, FunctionObject) else ()
+        bodies = [value, *(flow.function_object(each, None) for each in registered)]
+        is_method = isinstance(value, FunctionObject) and value.function.has_receiver
+        for body in bodies:
+            flow.solver.add(target, body if is_method or not registered else flow.objects(Chosen, body, flow.no_arguments(None)))
+
+    for given in arguments.positional[:1]:
+        flow.solver.when(given, arrived)
+
+
 def _reference(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """A call of what `weakref.ref(value)` gives is a question for the value, and no call of it."""
     for source in arguments.positional[:1]:
@@ -460,6 +476,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod copy.copy copy.deepcopy"),
     (_decorated, "dataclasses.dataclass"),
     (_cast, "typing.cast"),
+    (_generic, "functools.singledispatch functools.singledispatchmethod"),
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
     (_own_module, "globals"),
