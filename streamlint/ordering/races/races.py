@@ -22,6 +22,7 @@ from streamlint.ordering.races.race_orders import GIVEN, RECYCLED
 from streamlint.ordering.streams.lanes import Lane
 from streamlint.ordering.streams.unknown_calls import UnknownCalls
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
+from streamlint.transfer.guards import Guards
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -122,6 +123,16 @@ class Races(RaceHandovers):
             self._fills = self._is_evident
             self.run(state)
             self._fills = False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """What an unknown call gives may be a tensor: where code asks whether it is one, and it is none, there is nothing to follow."""
+        asked = self.guards.asks_for_tensor(state.frame.function, condition) if self._work.assumed else op.NONE
+        return False if self.has(state, BUFFER, asked) else super().done_where(state, condition)
+
+    @cached_property
+    def guards(self) -> Guards:
+        """What code asks of the kind of values."""
+        return self.transfer.one_of(Guards, self.transfer)
 
     def _may_have_waited(self, state: State, one: Instruction, lane: Lane) -> bool:
         """Whether an unknown call can reach its stream, and nothing behind it says that it has not waited for that."""
