@@ -12,6 +12,7 @@ from streamlint.facts.code.trials import is_search
 from streamlint.facts.graph.absent import truth_on_cuda
 from streamlint.facts.graph.aliases import path_of
 from streamlint.facts.repetition.loops import Body
+from streamlint.facts.repetition.trips import FEW_IN_ALL
 from streamlint.hazards.growth import Edge, Growth
 from streamlint.hazards.kept_sizes import KeptSizes
 from streamlint.ir import Instruction
@@ -179,8 +180,9 @@ class EveryRound:
 
     def is_special(self, function: Function, loop: Loop, few: int) -> bool:
         """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves, or puts an object together."""
-        rounds = self.transfer.rounds.trips.around(function, loop)
-        if rounds is not None and rounds <= few:
+        trips = self.transfer.rounds.trips
+        rounds, in_all = trips.around(function, loop), trips.in_all(function, loop)
+        if (rounds is not None and rounds <= few) or (in_all is not None and in_all <= FEW_IN_ALL):
             return True
         body = self.body(function)
         if is_search(function, body.home, loop) or self._shifts(function, loop):

@@ -43,6 +43,11 @@ class Seldom:
                 waiting += [one for place in callers if (one := Site(*place)) not in waiting]
         return True
 
+    def is_on_error(self, site: Site) -> bool:
+        """Whether an instruction leads to an exception only, or an exception alone leads there."""
+        body = self.rounds.body(site.function)
+        return body.home[site.instruction] in body.lost
+
     def _starts(self, function: Function, call: Instruction) -> bool:
         """Whether a call runs functions in another thread: that is there for them, however often it is started."""
         return any(edge.is_elsewhere for edge in self.transfer.edges(function, call))

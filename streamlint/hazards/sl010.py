@@ -70,8 +70,8 @@ class _Search:
         self._leading: dict[Function, frozenset[Site]] = {}
 
     def is_seldom(self, site: Site) -> bool:
-        """Whether the loops of the program come to a copy in some rounds alone, and work on without it."""
-        return self.seldom.is_seldom(site, self._works_in_view)
+        """Whether the loops of the program come to a copy in some rounds alone, and work on without it, or an error alone leads there."""
+        return self.seldom.is_on_error(site) or self.seldom.is_seldom(site, self._works_in_view)
 
     # --- the copy
 
@@ -185,7 +185,7 @@ class _Search:
     def _in_methods(self, function: Function, started: Started, depth: int = HIGHEST) -> Site | None:
         """What methods do of an object whose constructor has started a thread, or of one whose constructor has made such an object."""
         owner = function.owner
-        if owner is None or not self._constructs(function):
+        if owner is None or not (self._outlives(started.site) and self._constructs(function)):
             return None
         methods = (each for group in owner.methods.values() for each in group if each is not function and each not in started.body)
         found = self.work_of(tuple(each for each in methods if not _is_constructor(each)))
@@ -205,7 +205,8 @@ class _Search:
         for where in self.threads.begun(started):
             if where.function is not site.function and self._is_over(site):
                 continue
-            if self._is_started_by_constructor(where.function, site.function) or self._is_reached(where, site):
+            is_left = self._outlives(where) and self._is_started_by_constructor(where.function, site.function)
+            if is_left or self._is_reached(where, site):
                 return self.work_of(started.body)
         return None
 
@@ -237,6 +238,10 @@ class _Search:
         if owner is None or method is None or method.owner is not owner or method is starter:
             return False
         return not _is_constructor(method) and self._constructs(starter)
+
+    def _outlives(self, start: Site) -> bool:
+        """Whether a thread may run on when the function that starts it returns."""
+        return self.threads.reached(*start, lambda _, one: one[0] == op.RETURN, False) is not None
 
     def _is_over(self, site: Site) -> bool:
         """Whether the function of a copy has waited for the end of threads before."""

@@ -29,6 +29,9 @@ def is_counter(
         return True
     if one[0] in (op.NEXT, op.UNPACK):
         return is_number_of_round(function, one)
+    if one[0] == op.LOAD:
+        stored = [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
+        return len(stored) == 1 and is_counter(function, graph, home, stored[0], depth - 1, known)
     if one[0] in (op.BINARY, op.INPLACE):
         return any(is_counter(function, graph, home, left, depth - 1, known) for left in _moved(function, one))
     if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):

@@ -9,6 +9,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.facts.code.counters import before_calls, is_number_of_round
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import selected, unnegated
+from streamlint.facts.files.autograd import given_for
 from streamlint.facts.graph.unused import Unused
 from streamlint.facts.values.numbers import Bounds, Numbers
 from streamlint.ir import Instruction
@@ -59,7 +60,7 @@ class Trips:
         """How often a function is called at most."""
         if function.code.kind == "module":  # what a file that others import tries out says little of what they do
             return 1 if next(self.unused.importers(function.unit), None) is None else None
-        if function.is_cpp and function.name == "main":
+        if function.is_cpp and (function.name == "main" or function.code.name in function.known("test-case")):
             return 1
         calls = list(self.numbers.calls(function)) if depth and not function.is_generator else []
         if not 0 < len(calls) <= _MOST_CALLERS:
@@ -129,13 +130,33 @@ class Trips:
             return None
         if one[0] in (op.CAST, op.COPY):
             return self.elements(function, one[-1], depth - 1)
-        if one[0] == op.BUILD:
-            is_plain = isinstance(function.unit.ir.constants[one[3]], str) and len(one) > 4  # what is empty is filled elsewhere
-            is_filled = any(function.invokes(use, "puts", "extends") for use in function.uses[register])
-            return len(one) - 4 if is_plain and not is_filled else None
         if one[0] == op.ITEM:
             return self._cut(function, one)
+        if one[0] == op.PARAM:
+            return self._given(function, one, depth - 1) if function.is_cpp else None
+        if any(function.invokes(use, "puts", "extends") for use in function.uses[register]):
+            return None
+        if one[0] == op.BUILD:
+            is_plain = isinstance(function.unit.ir.constants[one[3]], str) and len(one) > 4  # what is empty is filled elsewhere
+            return len(one) - 4 if is_plain else None
+        if one[0] == op.CONSTRUCT:
+            return self._listed(function, one, depth - 1)
         return self._called(function, one, depth - 1) if one[0] == op.CALL else None
+
+    def _listed(self, function: Function, one: Instruction, depth: int) -> int | None:
+        """C++: the same of a container that is made of lists in braces: of one, or of one for each element."""
+        given = [function.definitions[each] for each in one[5:]]
+        if not given or any(each is None or each[0] != op.BUILD for each in given):
+            return None
+        return len(given) if len(given) > 1 else self.elements(function, one[5], depth)
+
+    def _given(self, function: Function, one: Instruction, depth: int) -> int | None:
+        """The same of what the callers in view give for a parameter."""
+        found: list[int | None] = []
+        for caller, call in self.numbers.calls(function):
+            given = given_for(caller, call, function, one[3])
+            found.append(self.elements(caller, given, depth) if given is not None else None)
+        return max((each for each in found if each is not None), default=None) if None not in found else None
 
     def _cut(self, function: Function, one: Instruction) -> int | None:
         """The same of ``x[:3]``."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Site
+from streamlint.facts.code.objects import External, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.new_blocks import NewBlocks
@@ -21,6 +22,8 @@ from streamlint.ordering.races.race_orders import GIVEN, RECYCLED
 from streamlint.ordering.streams.lanes import Lane
 from streamlint.ordering.streams.unknown_calls import UnknownCalls
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
+from streamlint.transfer.guards import Guards
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 
@@ -103,8 +106,9 @@ class Races(RaceHandovers):
         self._unknown_work = ""
 
     def _follow_unseen(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
-        """An unknown call on a stream of the program's own: what it gives and fills is written there. It waits for what it can reach."""
-        if work.made < 0 or lane.kind != NAMED or not any(self.memory.may_be_memory(function, each) for each in work.reads):
+        """An unknown call on a stream of the program's own: what it gives and fills is written there. It waits for what it can reach.
+        One that is given memory of the host alone works on no device."""
+        if work.made < 0 or lane.kind != NAMED or all(self._is_on_no_device(function, one, each) for each in work.reads):
             return
         filled = [each for each in self.unseen.filled(function, one, work) if self.memory.is_on_device(function, each, work, True)]
         self._follow(Site(function, one), work._replace(library=lane.library), lane)
@@ -119,6 +123,16 @@ class Races(RaceHandovers):
             self._fills = self._is_evident
             self.run(state)
             self._fills = False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """What an unknown call gives may be a tensor: where code asks whether it is one, and it is none, there is nothing to follow."""
+        asked = self.guards.asks_for_tensor(state.frame.function, condition) if self._work.assumed else op.NONE
+        return False if self.has(state, BUFFER, asked) else super().done_where(state, condition)
+
+    @cached_property
+    def guards(self) -> Guards:
+        """What code asks of the kind of values."""
+        return self.transfer.one_of(Guards, self.transfer)
 
     def _may_have_waited(self, state: State, one: Instruction, lane: Lane) -> bool:
         """Whether an unknown call can reach its stream, and nothing behind it says that it has not waited for that."""
@@ -183,6 +197,18 @@ class Races(RaceHandovers):
         if op.DEFINES[one[0]] and any(isinstance(each, Viewed) and each.register in written for each in self.transfer.of(function, one)):
             written.add(one[2])  # what works in place gives back what it has written
         return written, read
+
+    def _is_on_no_device(self, function: Function, call: Instruction, register: int) -> bool:
+        """Whether what a call is given is no memory, say the module of its function, or was made or fetched on the host."""
+        values = list(self.transfer.values(function, register))
+        is_module = call[0] == op.INVOKE and register == call[3] and bool(values) and all(isinstance(each, External) for each in values)
+        if is_module or not self.memory.may_be_memory(function, register) or self.memory.is_on_host(function, register):
+            return True
+        return {each.space for each in self._origins.of(function, register)} == {"host"}
+
+    @cached_property
+    def _origins(self) -> Origins:
+        return self.transfer.one_of(Origins, self.transfer)
 
     def _perhaps_written(self, function: Function, work: Worked) -> set[int]:
         """What work writes where nothing says that it is on the host: what is done with it on another stream may tell."""

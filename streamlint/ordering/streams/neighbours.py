@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import unnegated
 from streamlint.facts.code.objects import Site
+from streamlint.facts.graph.conditions import Conditions
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop, led_to
@@ -222,6 +223,8 @@ class Neighbours:
             holds = truth != turned
             if not (self.takes(function, state.block, block) and self._returns_from(function, block)):
                 continue
+            if (state.block, block) in self._rare(function) or self._is_of_one_round(state, one, holds):
+                continue
             if not name:
                 yield state._replace(block=block, place=0)
             elif known is None or known == holds:
@@ -232,6 +235,27 @@ class Neighbours:
         host goes on."""
         returning = self._returning(function)
         return not returning or block in returning
+
+    @memoized
+    def _rare(self, function: Function) -> frozenset[tuple[int, int]]:
+        """The edges of a function that few of its calls, or rounds, take: what is next there is not what mostly is."""
+        rare, after = {(one.block, one.after) for one in self._conditions(function).rare({})}, function.control.successors
+        return frozenset(one for one in rare if not rare.issuperset((one[0], each) for each in after[one[0]]))
+
+    def _is_of_one_round(self, state: _At, asked: Instruction | None, holds: bool) -> bool:
+        """Whether a condition holds in one round of a loop alone: that a parameter, for which the call gives the round's number, is another
+        number."""
+        if asked is None or asked[0] != op.COMPARE or not state.calls or state.function.text(asked[3]) != ("==" if holds else "!="):
+            return False
+        parameter, (caller, call) = state.function.definitions[asked[4]], state.calls[-1]
+        if parameter is None or parameter[0] != op.PARAM or not isinstance(state.function.constant(asked[5]), int):
+            return False
+        given = operand_of(caller, call, state.function, parameter[3])
+        return given is not None and self._conditions(caller).is_counter(given)
+
+    @memoized
+    def _conditions(self, function: Function) -> Conditions:
+        return Conditions(self.transfer.facts, function, function.control)
 
     @memoized
     def _returning(self, function: Function) -> frozenset[int]:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
-from streamlint.facts.code.objects import Constant, Container, DeviceValue, FunctionObject, Instance, LibraryObject, Site
+from streamlint.facts.code.objects import Constant, Container, FunctionObject, Instance, LibraryObject, Site
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.ordering.threads.chosen_devices import STREAMS, ChosenDevices
 from streamlint.support.memo import memoized
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
@@ -208,18 +209,20 @@ class Threads:
         return None
 
     def chooses_device(self, started: Started) -> bool:
-        """Whether the threads make a device current: of two that do, each has its own."""
-        for function in started.body:
-            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
-                for call in self.transfer.modelled(function, one):
-                    if call.row.effect == "setting" and call.row.get("what") == "device":
-                        return True
-                    if call.name.rpartition(".")[2] == "set_device":
-                        return True
-            for one in function.by_opcode[op.ENTER]:
-                if any(isinstance(value, DeviceValue) for value in self.transfer.values(function, one[3])):
-                    return True
-        return False
+        """Whether the threads make a device current: of two that do, each has its own, unless both name the same one."""
+        return any(self._is_own_device(call) for function in started.body for call in self._devices.calls(function))
+
+    @cached_property
+    def _devices(self) -> ChosenDevices:
+        return ChosenDevices(self.transfer)
+
+    def _is_own_device(self, call: ModelledCall) -> bool:
+        """Whether a call makes a device current, and no constant says which."""
+        register = self._devices.device(call) if call.row.effect not in STREAMS else None
+        if register is None:
+            return call.row.effect not in STREAMS
+        names = set(self._devices.named(call.function, register))
+        return ... in names or len(names) != 1
 
 
 def _is_end(row: Row) -> bool:
