@@ -108,8 +108,9 @@ class EmptyWaits(EventWalk):
                     self._reached.append(reached)
                     self._roots.append(state.frame.root)
                 return state.tracked | {Tracked(WAITED, Place((ASIDE, -1, self._reached.index(reached))))}
-        elif isinstance(action, Lost) and owned(function, one) is None and any(self.leads(state, EVENT, each) for each in action.registers):
-            return _with(state.tracked, EVENT, RECORDED)
+        elif isinstance(action, Lost) and owned(function, one) is None:
+            if self.hands_on(state, one) or any(self.leads(state, EVENT, each) for each in action.registers):
+                return _with(state.tracked, EVENT, RECORDED)
         return None
 
     def _since_made(self, frame: Frame) -> tuple[Site, ...]:

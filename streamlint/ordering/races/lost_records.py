@@ -189,10 +189,10 @@ class LostRecords(EventWalk):
         elif isinstance(action, (Waited, Synchronized)):
             return self._waited(state, one, action)
         elif isinstance(action, Lost):
-            for register in action.registers:
-                if self.is_event(state, EVENT, register) or self.is_event(state, AGAIN, register):
-                    self._keep(state)
-                    return ORDERED
+            kinds = (EVENT, AGAIN)
+            if self.hands_on(state, one) or any(self.is_event(state, kind, each) for kind in kinds for each in action.registers):
+                self._keep(state)
+                return ORDERED
         return None
 
     def _recorded(self, state: State, one: Instruction, action: Recorded) -> str | frozenset[Tracked]:
