@@ -269,6 +269,12 @@ def _first(flow: Language, callee: External, arguments: Arguments, target: Node)
         flow.solver.edge(arguments.positional[0], target)
 
 
+def _awaited(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """A loop of events runs what it is given to its end."""
+    for coroutine in arguments.positional[:1]:
+        flow.solver.when(coroutine, lambda value: flow.awaited(value, target))
+
+
 def _decorated(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """`@dataclass` gives back the class, `@dataclass(frozen=True)` a decorator that does."""
     if not arguments.positional:
@@ -463,7 +469,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
     (_own_module, "globals"),
-    (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
+    (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future asyncio.shield asyncio.wait_for"),
+    (_awaited, "asyncio.run asyncio.AbstractEventLoop.run_until_complete"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),

@@ -36,6 +36,8 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
         yield places.names(function, given[0][1]), target, (ANY,)
     elif name in known("enters") and len(given) == 1 and _is_object(places, function, one):
         yield places.names(function, given[0][1]), target, ()
+    elif name in known("awaits") and given and _is_one(places, function, one, "awaits"):
+        yield places.names(function, given[0][1]), target, ()
     else:
         yield from _made(places, function, one, target)
 
