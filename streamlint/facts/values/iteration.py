@@ -50,7 +50,8 @@ class Iteration(Members):
                 self._ask_keyed(value, key, target)
             self._method_result(value, "__getitem__", target, site, key)
         elif isinstance(value, (Scalar, Constant)):
-            self.solver.add(target, self.scalar)
+            if isinstance(value, Scalar) or isinstance(value.value, (str, bytes)):  # the capacity of a queue has no elements
+                self.solver.add(target, self.scalar)
         elif isinstance(value, (External, ClassObject, Unknown)):
             self.solver.add(target, value)
             if key is not None:

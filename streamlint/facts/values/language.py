@@ -204,7 +204,8 @@ class Language(Library):
         arguments = self.arguments(value.frame, value.instruction)
         if value.kind == "modules" and self.holds(value) == "chain":
             return arguments.starred
-        return [*self.copied_mappings(value, arguments), *arguments.keywords.values()]
+        keywords = () if value.kind in ("list", "tuple") else arguments.keywords.values()  # ``deque(held, maxlen=8)``
+        return [*self.copied_mappings(value, arguments), *keywords]
 
 
 # --- the language
