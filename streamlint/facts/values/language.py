@@ -24,6 +24,7 @@ from streamlint.facts.code.objects import (
     Unknown,
 )
 from streamlint.facts.values.frames import Arguments, Frame
+from streamlint.facts.values.keyed import key_at
 from streamlint.facts.values.library import Library
 from streamlint.facts.values.nodes import Keyed, Node
 from streamlint.ir import Instruction
@@ -134,11 +135,23 @@ class Language(Library):
         if depth > DEEPEST_VIEW:
             self.unknown(target, "budget")
             return
-        held = self.any_element(value)
+        entries = self._entries_in_order(value)
+        kind = "tuple" if entries else "iterable"
         if name in self.models.known("gives-entries"):
             keys = value.nodes[1] if isinstance(value, Group) and value.kind == "mapping" else self.holding(self.scalar)
-            held = self.holding(self.objects(Group, "tuple", (keys, held), depth))
-        self.solver.add(target, self.objects(Group, "iterable", (held,), depth))
+            pairs = (self.objects(Group, "tuple", (keys, held), depth) for held in entries or [self.any_element(value)])
+            self.solver.add(target, self.objects(Group, kind, tuple(map(self.holding, pairs)), depth))
+        else:
+            self.solver.add(target, self.objects(Group, kind, tuple(entries or [self.any_element(value)]), depth))
+
+    def _entries_in_order(self, value: Object) -> list[Node]:
+        """What a dict holds under each of its keys, where these are written out and nothing changes it."""
+        if not isinstance(value, Container) or value.instruction[0] != op.DICT or (keyed := self.keyed(value)) is None:
+            return []
+        keys = [key_at(value.frame.function, register) for register in value.instruction[3::2]]
+        if not all(isinstance(key, (str, int)) for key in keys) or len(set(keys)) < len(keys) or self.container_uses(value):
+            return []
+        return [self._entry(keyed, key).node for key in keys]
 
     def pair(self, first: Object, second: Node) -> Object:
         return self.objects(Group, "tuple", (self.holding(first), second))
