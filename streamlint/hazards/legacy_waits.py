@@ -26,6 +26,7 @@ from streamlint.ordering.streams.choices import MADE, NULL, PARAMETER
 from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.ordering.streams.lanes import Lane
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
+from streamlint.transfer.launch_rows import is_null_stream
 from streamlint.transfer.work import Worked
 
 COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event record on the"
@@ -109,6 +110,8 @@ class LegacyWaits:
     def _may_be_null(self, function: Function, one: Instruction, stream: Stream) -> bool:
         if stream.kind == NULL or stream.register < 0:
             return stream.kind == NULL
+        if any(is_null_stream([value]) for value in self.transfer.values(function, stream.register)):
+            return True
         return any(choice.kind == NULL for choice in self.streams.choices.of_register(function, stream.register, Site(function, one)))
 
     @cached_property
