@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, last_name
-from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown, are_plain
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
 from streamlint.facts.code.passing import stored
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -176,7 +176,7 @@ class Uses:
         function, register = value
         values = list(self.transfer.values(function, register))
         held = [value for value in values if isinstance(value, Memory)]
-        if any(value.space == "host" for value in held) or are_plain([value for value in values if not isinstance(value, Unknown)]):
+        if any(value.space == "host" for value in held) or _are_literals(values):
             return False
         if any(value.space == "device" and value.evidence != "asked" for value in held):
             return True
@@ -279,6 +279,12 @@ def _moves_module(call: ModelledCall) -> bool:
     """Whether a call moves a module to a device that it says."""
     to = call.row.get("to") if call.row.effect == "module_to" else None
     return to == "device" or (to == "argument" and call.device_spaces() == {"device"})
+
+
+def _are_literals(values: Collection[Object]) -> bool:
+    """Whether literals are all that is known of a value."""
+    known = [value for value in values if not isinstance(value, Unknown)]
+    return bool(known) and all(isinstance(value, Constant) for value in known)
 
 
 def _may_be_device(value: Object) -> bool:

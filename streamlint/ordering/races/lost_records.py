@@ -225,8 +225,9 @@ class LostRecords(EventWalk):
         whole = {register for register, _ in taken}
         if len(taken) < len(registers) or len(whole) > 1 or function.is_cpp:
             return False
-        added = [function.definitions[use[3]] for register in whole for use in function.uses[register] if use[0] == op.APPEND]
-        return bool(added) and all(one is not None and self._makes(function, one) for one in added)
+        appends = [use for register in whole for use in function.uses[register] if use[0] == op.APPEND]
+        added = [(function.definitions[use[3]], function.blocks[use]) for use in appends]
+        return bool(added) and all(one and function.blocks[one] == block and self._makes(function, one) for one, block in added)
 
     def _waited(self, state: State, one: Instruction, action: Waited | Synchronized) -> Answer:
         function, of = state.frame.function, action.of
