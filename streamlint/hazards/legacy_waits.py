@@ -18,7 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.memory.storage import Storages
-from streamlint.ordering.paths.states import Answer, State
+from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.races.early_reads import EarlyRead
 from streamlint.ordering.races.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull
@@ -63,7 +63,7 @@ class CopiesOnNull(RacesBehindNull):
     def is_legacy(self, function: Function, one: Instruction) -> bool:
         return self.of.legacy_copy(function, one) is not None
 
-    def _worked(self, state: State, one: Instruction, work: Worked) -> Answer:
+    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """The stream of an array that was made on none is the null stream (numba)."""
         is_on_null = self.is_legacy(state.frame.function, one) and work.stream.kind == UNKNOWN
         return super()._worked(state, one, work._replace(stream=Stream(NULL, library=work.library)) if is_on_null else work)
