@@ -18,6 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.races.early_reads import EarlyRead
 from streamlint.ordering.races.null_waits import NullWait, RacesBehindNull, ReadsBehindNull, ReusesBehindNull
@@ -25,7 +26,8 @@ from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import MADE, NULL, PARAMETER
 from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.ordering.streams.lanes import Lane
-from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, UNKNOWN, Recorded, Stream, Synchronized
+from streamlint.transfer.launch_rows import is_null_stream
 from streamlint.transfer.work import Worked
 
 COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event record on the"
@@ -60,6 +62,15 @@ class CopiesOnNull(RacesBehindNull):
 
     def is_legacy(self, function: Function, one: Instruction) -> bool:
         return self.of.legacy_copy(function, one) is not None
+
+    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
+        """The stream of an array that was made on none is the null stream (numba)."""
+        is_on_null = self.is_legacy(state.frame.function, one) and work.stream.kind == UNKNOWN
+        return super()._worked(state, one, work._replace(stream=Stream(NULL, library=work.library)) if is_on_null else work)
+
+    def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
+        """A synchronous copy on the null stream misses the work of whichever library."""
+        return not self.is_legacy(state.frame.function, one) and super()._is_foreign(state, one, work)
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if function.is_cpp not in self.of.languages:
@@ -109,6 +120,8 @@ class LegacyWaits:
     def _may_be_null(self, function: Function, one: Instruction, stream: Stream) -> bool:
         if stream.kind == NULL or stream.register < 0:
             return stream.kind == NULL
+        if any(is_null_stream([value]) for value in self.transfer.values(function, stream.register)):
+            return True
         return any(choice.kind == NULL for choice in self.streams.choices.of_register(function, stream.register, Site(function, one)))
 
     @cached_property

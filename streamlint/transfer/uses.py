@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, last_name
-from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
 from streamlint.facts.code.passing import stored
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
 from streamlint.transfer.carried_calls import COPIED
+from streamlint.transfer.language import is_host_comparison
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer
@@ -76,7 +77,7 @@ class Uses:
             yield self._launched(function, one)
         elif one[0] in _OPERATORS and not function.is_cpp:
             given = tuple(register for register in op.reads(one) if self.on_device(function, register))
-            if given:
+            if given and not is_host_comparison(function, one):
                 yield Use(WORK, "operator", self.library(function, given), Stream(CURRENT), given)
         elif one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
@@ -85,13 +86,23 @@ class Uses:
                 given = tuple(each for each in (*kernel.reads, *kernel.writes) if self.on_device(function, each))
                 yield Use(WORK, kernel.name, kernel.library, kernel.stream, given)
                 return
-            lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
-            given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if lost else ()
+            is_opaque = self._is_out_of_view(function, one)
+            given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if is_opaque else ()
             if given:  # a call out of view works on what it is given, on the current stream
                 name = last_name(function, one)
                 yield Use(WORK, name, self.library(function, given), Stream(CURRENT), given)
             elif self._is_module_there(function, one):
                 yield Use(WORK, "module", "torch", Stream(CURRENT, library="torch"))
+
+    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+        """Whether a call may work on what it is given. What functions of the program do that it enters is in view, and what one of Python's
+        own library hands on is the work of whoever gets it."""
+        if not any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
+            return False
+        if any(edge.is_followed for edge in self.transfer.edges(function, one)):
+            return False
+        names = [call.name for call in self.transfer.libraries(function, one)]
+        return not (names and all(self.facts.is_of_host(function, name) for name in names))
 
     def _launched(self, function: Function, one: Instruction) -> Use:
         """A kernel, on the stream that is given: that may be the current one of PyTorch."""
@@ -163,8 +174,9 @@ class Uses:
 
     def _is_there(self, value: Value, asks: Ask[Value]) -> bool:
         function, register = value
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if any(value.space == "host" for value in held):
+        values = list(self.transfer.values(function, register))
+        held = [value for value in values if isinstance(value, Memory)]
+        if any(value.space == "host" for value in held) or _are_literals(values):
             return False
         if any(value.space == "device" and value.evidence != "asked" for value in held):
             return True
@@ -267,6 +279,12 @@ def _moves_module(call: ModelledCall) -> bool:
     """Whether a call moves a module to a device that it says."""
     to = call.row.get("to") if call.row.effect == "module_to" else None
     return to == "device" or (to == "argument" and call.device_spaces() == {"device"})
+
+
+def _are_literals(values: Collection[Object]) -> bool:
+    """Whether literals are all that is known of a value."""
+    known = [value for value in values if not isinstance(value, Unknown)]
+    return bool(known) and all(isinstance(value, Constant) for value in known)
 
 
 def _may_be_device(value: Object) -> bool:

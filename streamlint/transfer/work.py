@@ -98,7 +98,7 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
     elif function.is_cpp and one[0] in OPERATORS:
         yield from _of_tensors(facts, function, one)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
-        if not is_host_comparison(function, one):
+        if not is_host_comparison(function, one) and not _is_of_containers(function, one):
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
@@ -108,6 +108,12 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
         yield Worked(Stream(CURRENT), (one[3], *parts_of(function, one[4])), (), "indexing", "", one[2])
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
+
+
+def _is_of_containers(function: Function, one: Instruction) -> bool:
+    """Whether an operator repeats or joins lists and the like that are written out: ``[None] * 2``."""
+    operands = (function.definitions[each] for each in op.reads(one) if each >= 0)
+    return one[0] == op.BINARY and any(each is not None and each[0] == op.BUILD for each in operands)
 
 
 def _of_tensors(facts: Facts, function: Function, one: Instruction) -> Iterator[Worked]:

@@ -50,7 +50,7 @@ class Iteration(Members):
                 self._ask_keyed(value, key, target)
             self._method_result(value, "__getitem__", target, site, key)
         elif isinstance(value, (Scalar, Constant)):
-            self.solver.add(target, self.scalar)
+            self._plain_element(value, target)
         elif isinstance(value, (External, ClassObject, Unknown)):
             self.solver.add(target, value)
             if key is not None:
@@ -63,6 +63,11 @@ class Iteration(Members):
             self.through(value, ("element", key), lambda one, node: self.element(one, key, node, None), target)
         else:
             self.unknown(target, "dynamic")
+
+    def _plain_element(self, value: Scalar | Constant, target: Node) -> None:
+        """A text has elements; a number has none, as the capacity of a queue."""
+        if isinstance(value, Scalar) or isinstance(value.value, (str, bytes)):
+            self.solver.add(target, self.scalar)
 
     def _ask_keyed(self, value: Object, key: Key | None, target: Node) -> bool:
         """The element under a key of what keeps its elements by keys arrives at a node; false if an object does not."""

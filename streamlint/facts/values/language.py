@@ -26,6 +26,7 @@ from streamlint.facts.code.objects import (
     Unknown,
 )
 from streamlint.facts.values.frames import Arguments, Frame
+from streamlint.facts.values.keyed import key_at
 from streamlint.facts.values.library import Library
 from streamlint.facts.values.nodes import Keyed, Node
 from streamlint.ir import Instruction
@@ -136,11 +137,23 @@ class Language(Library):
         if depth > DEEPEST_VIEW:
             self.unknown(target, "budget")
             return
-        held = self.any_element(value)
+        entries = self._entries_in_order(value)
+        kind = "tuple" if entries else "iterable"
         if name in self.models.known("gives-entries"):
             keys = value.nodes[1] if isinstance(value, Group) and value.kind == "mapping" else self.holding(self.scalar)
-            held = self.holding(self.objects(Group, "tuple", (keys, held), depth))
-        self.solver.add(target, self.objects(Group, "iterable", (held,), depth))
+            pairs = (self.objects(Group, "tuple", (keys, held), depth) for held in entries or [self.any_element(value)])
+            self.solver.add(target, self.objects(Group, kind, tuple(map(self.holding, pairs)), depth))
+        else:
+            self.solver.add(target, self.objects(Group, kind, tuple(entries or [self.any_element(value)]), depth))
+
+    def _entries_in_order(self, value: Object) -> list[Node]:
+        """What a dict holds under each of its keys, where these are written out and nothing changes it."""
+        if not isinstance(value, Container) or value.instruction[0] != op.DICT or (keyed := self.keyed(value)) is None:
+            return []
+        keys = [key_at(value.frame.function, register) for register in value.instruction[3::2]]
+        if not all(isinstance(key, (str, int)) for key in keys) or len(set(keys)) < len(keys) or self.container_uses(value):
+            return []
+        return [self._entry(keyed, key).node for key in keys]
 
     def pair(self, first: Object, second: Node) -> Object:
         return self.objects(Group, "tuple", (self.holding(first), second))
@@ -206,7 +219,8 @@ class Language(Library):
         arguments = self.arguments(value.frame, value.instruction)
         if value.kind == "modules" and self.holds(value) == "chain":
             return arguments.starred
-        return [*self.copied_mappings(value, arguments), *arguments.keywords.values()]
+        keywords = () if value.kind in ("list", "tuple") else arguments.keywords.values()  # ``deque(held, maxlen=8)``
+        return [*self.copied_mappings(value, arguments), *keywords]
 
 
 # --- the language
@@ -269,6 +283,12 @@ def _partial_method(flow: Language, callee: External, arguments: Arguments, targ
 def _first(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         flow.solver.edge(arguments.positional[0], target)
+
+
+def _awaited(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """A loop of events runs what it is given to its end."""
+    for coroutine in arguments.positional[:1]:
+        flow.solver.when(coroutine, lambda value: flow.awaited(value, target))
 
 
 def _decorated(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -480,7 +500,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
     (_own_module, "globals"),
-    (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
+    (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future asyncio.shield asyncio.wait_for"),
+    (_awaited, "asyncio.run asyncio.AbstractEventLoop.run_until_complete"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from streamlint.models.effects.shared import COMMUNICATOR, COMPILED, GRADIENTS, INTO, LIBRARY, NAMES_DEVICE, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
+OPTIONS = key("options", "place", "An object of options that may say that the event measures time.")
+
 WORK = (
     Effect(
         "launch",
@@ -108,6 +110,7 @@ WORK = (
         (
             INTO,
             key("timing", "switch", "The event measures time."),
+            OPTIONS,
             key("flags", "place", "The flags: `cudaEventDisableTiming` in them makes an event that measures no time."),
         ),
     ),
@@ -121,6 +124,7 @@ WORK = (
             ON,
             key("creates", "bool", "The call returns the event."),
             key("timing", "bool", "An event that the call makes measures time."),
+            OPTIONS,
             RETURNS,
             *COMPILED,
         ),

@@ -34,10 +34,17 @@ def given_by_library(places: Places, function: Function, one: Instruction, targe
         yield places.names(function, put[1]), places.of(function, put[0]).behind(ANY), ()
     elif name in known("takes-of-first") and given:
         yield places.names(function, given[0][1]), target, (ANY,)
-    elif name in known("enters") and len(given) == 1 and _is_object(places, function, one):
+    elif given and _gives_first(places, function, one, name, len(given)):
         yield places.names(function, given[0][1]), target, ()
     else:
         yield from _made(places, function, one, target)
+
+
+def _gives_first(places: Places, function: Function, one: Instruction, name: str, count: int) -> bool:
+    """Whether a function gives its first argument, or what a coroutine gives: that is known by the name of the coroutine."""
+    if name in function.known("enters") and count == 1 and _is_object(places, function, one):
+        return True
+    return name in function.known("awaits") and _is_one(places, function, one, "awaits")
 
 
 def _made(places: Places, function: Function, one: Instruction, target: Place) -> Moves:

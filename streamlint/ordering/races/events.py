@@ -108,9 +108,13 @@ class EmptyWaits(EventWalk):
                     self._reached.append(reached)
                     self._roots.append(state.frame.root)
                 return state.tracked | {Tracked(WAITED, Place((ASIDE, -1, self._reached.index(reached))))}
-        elif isinstance(action, Lost) and owned(function, one) is None and any(self.leads(state, EVENT, each) for each in action.registers):
+        elif isinstance(action, Lost) and owned(function, one) is None and self._is_lost_to(state, one, action):
             return _with(state.tracked, EVENT, RECORDED)
         return None
+
+    def _is_lost_to(self, state: State, one: Instruction, action: Lost) -> bool:
+        """Whether unknown code is given what leads to the event."""
+        return self.hands_on(state, one) or any(self.leads(state, EVENT, each) for each in action.registers)
 
     def _since_made(self, frame: Frame) -> tuple[Site, ...]:
         """The calls that lead to where a path is; of a generator that made the event and went on, those behind it."""

@@ -189,10 +189,10 @@ class LostRecords(EventWalk):
         elif isinstance(action, (Waited, Synchronized)):
             return self._waited(state, one, action)
         elif isinstance(action, Lost):
-            for register in action.registers:
-                if self.is_event(state, EVENT, register) or self.is_event(state, AGAIN, register):
-                    self._keep(state)
-                    return ORDERED
+            kinds = (EVENT, AGAIN)
+            if self.hands_on(state, one) or any(self.is_event(state, kind, each) for kind in kinds for each in action.registers):
+                self._keep(state)
+                return ORDERED
         return None
 
     def _recorded(self, state: State, one: Instruction, action: Recorded) -> str | frozenset[Tracked]:
@@ -212,9 +212,22 @@ class LostRecords(EventWalk):
         places = {*self.places.names(function, stream.register), self.events.stream_place(function, stream.register)}
         if is_at(state.tracked, places, STREAM):
             return True
+        if function is self._site.function and self._are_parts(function, mine.register, stream.register):
+            return False
         first, is_first = sites_of(list(self.transfer.values(self._site.function, mine.register)))
         second, is_second = sites_of(list(self.transfer.values(function, stream.register)))
         return bool(first & second) and not (len(first) > 1 and is_first and is_second)
+
+    def _are_parts(self, function: Function, *registers: int) -> bool:
+        """Python: whether registers hold different parts of a list to which each round of a loop has added a stream of its own."""
+        parts = [function.definitions[each] for each in registers]
+        taken = {(one[3], one[4]) for one in parts if one is not None and one[0] == op.UNPACK}
+        whole = {register for register, _ in taken}
+        if len(taken) < len(registers) or len(whole) > 1 or function.is_cpp:
+            return False
+        appends = [use for register in whole for use in function.uses[register] if use[0] == op.APPEND]
+        added = [(function.definitions[use[3]], function.blocks[use]) for use in appends]
+        return bool(added) and all(one and function.blocks[one] == block and self._makes(function, one) for one, block in added)
 
     def _waited(self, state: State, one: Instruction, action: Waited | Synchronized) -> Answer:
         function, of = state.frame.function, action.of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, passed_on
-from streamlint.facts.code.objects import Site
+from streamlint.facts.code.objects import Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
@@ -107,16 +107,20 @@ class PassingNull(Walk):
         function = frame.function
         definition = function.definitions[register] if register >= 0 else None
         if definition is None or definition[0] != op.PARAM or frame.caller is None or frame.call is None:
-            is_there = definition is not None and definition[0] != op.PARAM and self._is_null(function, register)
+            is_there = definition is not None and definition[0] != op.PARAM and self._is_null(function, register, frame.caller is not None)
             return here if is_there else None
         call = Site(frame.caller.function, frame.call)
         given = given_to(frame.caller.function, frame.call, function, definition[3])
         if given is None:
-            return call if self._is_null_left_out(function, definition[3]) else None
+            is_spread = not function.is_cpp and self._is_null(function, register, True)
+            return call if is_spread or self._is_null_left_out(function, definition[3]) else None
         return self._null_register(frame.caller, given, call) if given >= 0 else None
 
-    def _is_null(self, function: Function, register: int) -> bool:
-        values = list(self.transfer.values(function, register))
+    def _is_null(self, function: Function, register: int, is_entered: bool = False) -> bool:
+        """Whether a register holds the null stream. ``is_entered``: a call in view has led there, so that callers out of view are not
+        meant."""
+        held = list(self.transfer.values(function, register))
+        values = [value for value in held if not (is_entered and isinstance(value, Unknown) and value.reason == "caller")]
         return is_null(function, register, values) or is_null_stream(values)
 
     def _is_null_left_out(self, function: Function, index: int) -> bool:

@@ -26,6 +26,7 @@ from streamlint.ordering.streams.streams import Currents
 from streamlint.transfer.actions import APART, CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.modelled import stream_held
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import is_stream
 from streamlint.waits.operands import argument_registers, operand_of
 
 MADE = ("global", "made")
@@ -182,9 +183,12 @@ class Lanes:
         return one is not None and one[0] == op.BUILD
 
     def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
-        """C++: the stream that a wrapper is made of."""
-        one = function.definitions[register] if function.is_cpp and register >= 0 else None
-        for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL else ():
+        """C++: the stream that a wrapper is made of. Python: the one whose handle an attribute is (``stream.ptr``)."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.ATTR and not function.is_cpp and is_stream(self.transfer.values(function, one[3])):
+            is_handle = any(isinstance(each, Viewed) for each in self.transfer.of(function, one))
+            yield from self.places.names(function, one[3]) if is_handle else ()
+        for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL and function.is_cpp else ():
             source = call.one("from") if call.row.effect == "stream_of" else None
             if source is not None and source >= 0:
                 yield from self.places.names(function, source)

@@ -17,7 +17,7 @@ from streamlint.transfer import device
 from streamlint.transfer.transfer import Transfer
 
 Lock = tuple[object, str]
-"""A lock by the class whose member it is, or the file or function whose variable, and its name."""
+"""A lock by where it is made; else by the class whose member it is, or the file or function whose variable, and its name."""
 
 
 class Locks:
@@ -31,7 +31,17 @@ class Locks:
     def taken(self, function: Function, one: Instruction) -> Lock | None:
         """The lock that an instruction takes."""
         register = self._taken(function, one)
-        return self.named(function, register) if register is not None else None
+        return self._identified(function, register) if register is not None else None
+
+    def _identified(self, function: Function, register: int) -> Lock | None:
+        """What tells a lock from others: Python's have a place where they are made, through whatever they are passed on."""
+        node = self.transfer.facts.values(function, register)
+        for value in list(node.values) if not function.is_cpp else ():
+            is_lock = isinstance(value, LibraryObject) and value.type in function.unit.models.marked("mutex")
+            for site in list(node.trace(value))[-1:] if is_lock else ():
+                if site.instruction[0] in (op.CALL, op.INVOKE):
+                    return site, ""
+        return self.named(function, register)
 
     def _taken(self, function: Function, one: Instruction) -> int | None:
         if one[0] == op.ENTER:
@@ -74,7 +84,9 @@ class Locks:
         return any(self._holds(function, lock) for function in self._near(lock))
 
     def _near(self, lock: Lock) -> Iterator[Function]:
-        for unit in self.transfer.facts.program.mentioning(lock[1]):
+        program = self.transfer.facts.program
+        units = program.mentioning(lock[1]) if lock[1] else [unit for unit in program.units.values() if not unit.is_cpp]
+        for unit in units:
             yield from unit.functions
 
     def _holds(self, function: Function, lock: Lock) -> bool:
@@ -97,7 +109,7 @@ class Locks:
             return only_source(function, one[2]) == guard
         if one[0] != op.INVOKE or function.text(one[4]) not in ("unlock", "release"):
             return False
-        return only_source(function, one[3]) == guard or self.named(function, one[3]) == self.taken(function, taking)
+        return only_source(function, one[3]) == guard or self._identified(function, one[3]) == self.taken(function, taking)
 
     def _is_wait(self, function: Function, one: Instruction) -> bool:
         if any(operation.kind == device.SYNCHRONIZE for operation in self.reach.operations.of(function, one)):

@@ -41,7 +41,7 @@ class EventWalk(Unordered):
 
     def is_quiet(self, function: Function, one: Instruction) -> bool:
         if one[0] not in CALLING:
-            return one[0] not in (op.YIELD, op.NEXT)
+            return one[0] not in (op.YIELD, op.NEXT) and not (one[0] == op.ATTR and self.transfer.edges(function, one))
         return Site(function, one) not in self._sites and one[0] != op.EXIT and not self.transfer.edges(function, one)
 
     def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
@@ -59,9 +59,16 @@ class EventWalk(Unordered):
     def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
         """Of calls that neither record, wait nor ask, those that are given what is followed."""
         function = state.frame.function
-        if one[0] in CALLING and (Site(function, one) in self._sites or self._is_given(state, one)):
+        if one[0] in CALLING and (Site(function, one) in self._sites or self._is_given(state, one) or self.hands_on(state, one)):
             return self.actions(function, one)
         return ()
+
+    def hands_on(self, state: State, one: Instruction) -> bool:
+        """Whether a call gives a library a function that names what is followed, by a variable of the functions around it."""
+        edges = (edge for edge in self.transfer.edges(state.frame.function, one) if edge.is_higher_order)
+        inner = (each for edge in edges for each in edge.callee.below)
+        places = [Place(("cell", *cell, each.unit.number)) for each in inner for cell in each.code.cells]
+        return any(rest_behind(place, held.place) is not None for place in places for held in state.tracked)
 
     def _is_given(self, state: State, one: Instruction) -> bool:
         function, places = state.frame.function, [held.place for held in state.tracked]

@@ -220,8 +220,9 @@ class Pending(CopyStreams):
         if isinstance(action, Synchronized):
             if action.of is None:
                 return True
-            if isinstance(action.of, Stream):
-                return self._is_same_stream(state, self._where(state.frame, one, action.of))
+            if isinstance(action.of, Stream):  # of a value of which nothing is known: an event has the method, too
+                is_event = self.has(state, EVENT, action.of.register)
+                return is_event or self._is_same_stream(state, self._where(state.frame, one, action.of))
             return self._is_awaited(state, action.of)
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
