@@ -128,18 +128,18 @@ class HiddenSyncInHotLoop(Check):
         )
         return replace(found, shown=operation.origin != DRAWN)
 
-    def by_loop(self, findings: Iterable[tuple[Finding, bool, bool]]) -> list[Finding]:
+    def by_loop(self, findings: Iterable[tuple[Finding, bool, bool, bool]]) -> list[Finding]:
         """One finding a loop: the second read of a step costs little. One that calls are known to lead to (the second part of each) stands
         first, for of the others nobody knows whether this loop has them; then what does not ask whether a number is one (the third part),
-        and a read before what is filled, which is mended on its own."""
-        loops: dict[Span, list[tuple[Finding, bool, bool]]] = {}
+        a read before what is filled, which is mended on its own, and what costs before what comes right behind it (the fourth part)."""
+        loops: dict[Span, list[tuple[Finding, bool, bool, bool]]] = {}
         for one in findings:
             loops.setdefault(one[0].trail[0].span, []).append(one)
         return [self._joined(group) for group in loops.values()]
 
-    def _joined(self, group: list[tuple[Finding, bool, bool]]) -> Finding:
-        group.sort(key=lambda one: (not one[0].shown, not one[1], one[2], _is_aside(one[0]), _place_in_loop(one[0])))
-        first, *others = [finding for finding, _, _ in group]
+    def _joined(self, group: list[tuple[Finding, bool, bool, bool]]) -> Finding:
+        group.sort(key=lambda one: (not one[0].shown, not one[1], one[2], _is_aside(one[0]), one[3], _place_in_loop(one[0])))
+        first, *others = [finding for finding, *_ in group]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
             Step("uploaded in the same iteration" if f.facts["origin"] in (DRAWN, FILLED) else "read in the same iteration", f.span)

@@ -61,9 +61,11 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        reported = [(_finding(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
+        reported = [
+            (_finding(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait), hazard.is_behind) for hazard in mine
+        ]
         shown = [one for one in reported if one[0].shown or options.evidence == "possible"]
-        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, *_ in shown]
     rounds = {span_of(hazard.place.function, hazard.place.instruction): hazard.region.chain()[0].does for hazard in hazards}
     return sorted(GroundsFinder(waits.graph).grounded(found, rounds), key=Finding.sort_key)
 
