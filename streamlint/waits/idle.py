@@ -25,7 +25,7 @@ from streamlint.waits.numbers import on_numbers
 from streamlint.waits.operands import gives_too_few
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
-from streamlint.waits.quiet import Quiet
+from streamlint.waits.quiet import Quiet, is_only_asked
 from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, SIZE, STEP, UPLOAD, Wait
 from streamlint.waits.ways import MOST_BRIEF, QUEUES, Limits, Reach, Way
@@ -312,7 +312,7 @@ class Idle:
             wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
         if wait is not None:
             return Reach((wait,), brief=wait.what == SIZE)
-        if self.quiet.queues(function, one):
+        if not is_only_asked(function, one) and self.quiet.queues(function, one):
             brief = self.quiet.brief(function, one)
             return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)

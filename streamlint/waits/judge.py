@@ -61,14 +61,14 @@ FROM_INPUT = "input-derived values"
 
 class Hazard(NamedTuple):
     """A wait that holds up each round: what it reads (or uploads), the region that runs it in each round, and the place to look at;
-    ``is_behind``: another such wait comes right before it."""
+    ``behind``: the places of other such waits that come right before an upload."""
 
     wait: Wait
     region: Region
     origin: str
     trains: bool
     place: Site
-    is_behind: bool = False
+    behind: tuple[Site, ...] = ()
 
 
 class HotWaits:
@@ -224,7 +224,8 @@ class HotWaits:
         for hazard in self._hazards.get(wait, ()):
             idle = self._finds_nothing(wait, hazard)
             if idle is None:
-                return hazard._replace(is_behind=bool(self._idle.before(wait, hazard.region)))
+                before = map(self._outcome, self._idle.before(wait, hazard.region) if wait.what == UPLOAD else ())
+                return hazard._replace(behind=tuple(one.place for one in before if isinstance(one, Hazard)))
             why = idle
         return why
 

@@ -63,7 +63,7 @@ class Quiet:
         if opcode in _QUIET_OPCODES:
             return False
         if opcode in _ARITHMETIC:
-            return not (_is_asked(function, one) or self._is_of_host(function, one))
+            return not self._is_of_host(function, one)
         if opcode in (op.ENTER, op.EXIT):
             return not self._is_of_quiet_scope(function, one)
         if opcode == op.NEXT:
@@ -268,7 +268,7 @@ class Quiet:
         return all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
 
 
-def _is_asked(function: Function, one: Instruction, depth: int = _DEEPEST) -> bool:
+def is_only_asked(function: Function, one: Instruction, depth: int = _DEEPEST) -> bool:
     """Whether a value does nothing but decide a branch: the host has it, or waits for it there, and nothing is left to wait for."""
-    uses = function.uses[one[2]] if depth else ()
-    return bool(uses) and all(use[0] == op.BRANCH or (use[0] in _ARITHMETIC and _is_asked(function, use, depth - 1)) for use in uses)
+    uses = function.uses[one[2]] if depth and one[0] in _ARITHMETIC else ()
+    return bool(uses) and all(use[0] == op.BRANCH or is_only_asked(function, use, depth - 1) for use in uses)
