@@ -312,7 +312,8 @@ class Idle:
             wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
         if wait is not None:
             return Reach((wait,), brief=wait.what == SIZE)
-        if not is_only_asked(function, one) and self.quiet.queues(function, one):
+        is_over = not forwards and is_only_asked(function, one)  # the host has waited at the branch
+        if not is_over and self.quiet.queues(function, one):
             brief = self.quiet.brief(function, one)
             return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)
