@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
@@ -46,6 +47,21 @@ _ADVICE: tuple[tuple[dict[str, tuple[str, ...]], str], ...] = (
     ({"what": ("cast",), "word": ("bool",)}, "choose on the device (torch.where, a mask), or test at the next log line or after the loop"),
     ({}, "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"),
 )
+
+
+class InRound(NamedTuple):
+    """A finding of a loop's round: whether calls are known to lead to it, whether it asks if a number is one, and the places of the
+    findings right behind which it stands."""
+
+    finding: Finding
+    is_sure: bool
+    asks_odd: bool
+    behind: frozenset[Span]
+
+    @property
+    def standing(self) -> tuple[bool, ...]:
+        """What decides which finding of a round is reported; the least one is."""
+        return not self.finding.shown, not self.is_sure, self.asks_odd, _is_aside(self.finding)
 
 
 class HiddenSyncInHotLoop(Check):
@@ -128,18 +144,22 @@ class HiddenSyncInHotLoop(Check):
         )
         return replace(found, shown=operation.origin != DRAWN)
 
-    def by_loop(self, findings: Iterable[tuple[Finding, bool, bool]]) -> list[Finding]:
-        """One finding a loop: the second read of a step costs little. One that calls are known to lead to (the second part of each) stands
-        first, for of the others nobody knows whether this loop has them; then what does not ask whether a number is one (the third part),
-        and a read before what is filled, which is mended on its own."""
-        loops: dict[Span, list[tuple[Finding, bool, bool]]] = {}
+    def by_loop(self, findings: Iterable[InRound]) -> list[Finding]:
+        """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first, for of the others
+        nobody knows whether this loop has them; then what does not ask whether a number is one, a read before what is filled, which is
+        mended on its own, and the wait that costs before one that comes right behind it."""
+        loops: dict[Span, list[InRound]] = {}
         for one in findings:
-            loops.setdefault(one[0].trail[0].span, []).append(one)
+            loops.setdefault(one.finding.trail[0].span, []).append(one)
         return [self._joined(group) for group in loops.values()]
 
-    def _joined(self, group: list[tuple[Finding, bool, bool]]) -> Finding:
-        group.sort(key=lambda one: (not one[0].shown, not one[1], one[2], _is_aside(one[0]), _place_in_loop(one[0])))
-        first, *others = [finding for finding, _, _ in group]
+    def _joined(self, group: list[InRound]) -> Finding:
+        places = {(one.finding.span, one.standing) for one in group}
+
+        def order(one: InRound) -> tuple[object, ...]:
+            return *one.standing, any((span, one.standing) in places for span in one.behind), _place_in_loop(one.finding)
+
+        first, *others = [one.finding for one in sorted(group, key=order)]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
             Step("uploaded in the same iteration" if f.facts["origin"] in (DRAWN, FILLED) else "read in the same iteration", f.span)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from streamlint import models
-from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
+from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop, InRound
 from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.config.options import Options, Source
 from streamlint.facts.code.functions import Function
@@ -61,9 +61,17 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        reported = [(_finding(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
-        shown = [one for one in reported if one[0].shown or options.evidence == "possible"]
-        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
+        reported = [
+            InRound(
+                _finding(rule, hazard, waits.graph),
+                waits.is_sure(hazard.region),
+                _asks_odd(hazard.wait),
+                frozenset(span_of(*site) for site in hazard.behind),
+            )
+            for hazard in mine
+        ]
+        shown = [one for one in reported if one.finding.shown or options.evidence == "possible"]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [one.finding for one in shown]
     rounds = {span_of(hazard.place.function, hazard.place.instruction): hazard.region.chain()[0].does for hazard in hazards}
     return sorted(GroundsFinder(waits.graph).grounded(found, rounds), key=Finding.sort_key)
 

@@ -7,7 +7,7 @@ nothing on it may queue work. What is not known to leave the streams alone may: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from streamlint.facts.code.counters import leaves_rounds
 from streamlint.facts.code.functions import Function
@@ -22,9 +22,10 @@ from streamlint.support.memo import memoized
 from streamlint.waits.barren import barren_edges
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
+from streamlint.waits.operands import gives_too_few
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
-from streamlint.waits.quiet import Quiet
+from streamlint.waits.quiet import Quiet, is_only_asked
 from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, SIZE, STEP, UPLOAD, Wait
 from streamlint.waits.ways import MOST_BRIEF, QUEUES, Limits, Reach, Way
@@ -56,7 +57,7 @@ class Idle:
         self._short: dict[Function, frozenset[Instruction]] = {}
         self.preparing = Preparing(self.quiet, lambda function: self._at.get(function, {}).values())
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
-        self._sites: dict[Function, set[tuple[Function, Instruction]]] | None = None
+        self._sites: dict[Function, dict[tuple[Function, Instruction], None]] | None = None
         for function, found in waits.items():
             self._at[function] = {}
             for wait in found:
@@ -66,12 +67,12 @@ class Idle:
             self._steps[function] = {wait.instruction: wait for wait in found if wait.what == STEP}
             self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 
-    def before(self, wait: Wait, region: Region) -> Wait | None:
-        """The wait right before one, in every round that reaches that one; None where work may be queued in between."""
+    def before(self, wait: Wait, region: Region) -> list[Wait]:
+        """The waits right before one, of which every round that reaches it has one; none where work may be queued in between."""
         if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD, SIZE) or (
             wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES
         ):
-            return None
+            return []
         facts = self.known.at(wait.function, wait.instruction, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
         is_plain = made is not None and not self.quiet.entered(wait.function, made)  # what is uploaded was made on the host
@@ -84,9 +85,7 @@ class Idle:
 
         found = self._nearest(region, wait.instruction, back)
         nearest = [one for one in found if one.instruction != wait.instruction or one.function is not wait.function]  # of rounds within one
-        if not nearest or not all(self._covers(first, wait, region) for first in nearest):
-            return None
-        return nearest[0]
+        return nearest if all(self._covers(first, wait, region) for first in nearest) else []
 
     def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
         """The wait right behind one, which has to stay, in every round that reaches that one. It may stand in the round that follows."""
@@ -107,21 +106,23 @@ class Idle:
         return nearest[0]
 
     def _nearest(self, region: Region, at: Instruction, look: Callable[[Region, Instruction], Reach]) -> list[Wait]:
-        """The waits that all ways from a place come to first, out of the calls around it too; none where work may be queued before."""
+        """The waits that all ways from a place come to first, out of all calls around it too; none where work may be queued before."""
         nearest: list[Wait] = []
-        brief = 0
-        while True:
-            reach = look(region, at)
-            nearest += reach.waits
+        seen = {(region, at)}
+        waiting = [(region, at, 0)]
+        while waiting:
+            current, place, brief = waiting.pop()
+            reach = look(current, place)
             brief += reach.brief
             if reach.queues or brief > MOST_BRIEF:
                 return []
-            if not reach.passes:
-                return nearest
-            around = self._around(region)
-            if around is None:
+            nearest += reach.waits
+            around = self._around(current) if reach.passes else []
+            if reach.passes and not around:
                 return []
-            region, at = around
+            waiting += [(*one, brief) for one in around if one not in seen]
+            seen.update(around)
+        return nearest
 
     def _step_behind(self, region: Region, reach: Reach, on: Callable[[Region, Instruction], Reach]) -> Site | None:
         """The step of an optimizer that reads what its closure gives, if all ways on lead out of that before anything else happens."""
@@ -129,9 +130,9 @@ class Idle:
             if self.hot.reading_steps.runs(region):
                 return Site(region.caller.function, region.call)
             around = self._around(region)
-            if around is None:
+            if len(around) != 1:
                 return None
-            region, reach = around[0], on(*around)
+            region, reach = around[0][0], on(*around[0])
         return None
 
     # --- where ways lead
@@ -140,26 +141,30 @@ class Idle:
         block = self.hot.body(function).home[one]
         return block, function.code.blocks[block].index(one)
 
-    def _around(self, region: Region) -> tuple[Region, Instruction] | None:
-        """The only call that enters a region's function, and where it stands."""
+    def _around(self, region: Region) -> list[tuple[Region, Instruction]]:
+        """The calls that enter a region's function in its rounds, each in its region; none where something else may enter it."""
         if region.loop is not None or region.caller is None or region.call is None or region.call[0] not in (op.CALL, op.INVOKE, op.ATTR):
-            return None
+            return []
         if region.function.code.flags & {"generator", "async"}:
-            return None
+            return []
         if self._sites is None:
-            self._sites = defaultdict(set)
+            self._sites = defaultdict(dict)
             for function in self.hot.regions:
                 for edge in self.hot.graph.calls(function).edges:
-                    if self.hot.regions_of(function, self.hot.body(function).home[edge.instruction]):
-                        self._sites[edge.callee].add((function, edge.instruction))
-        is_only = {site for site in self._sites[region.function] if self._runs(region, *site)} == {(region.caller.function, region.call)}
-        return (region.caller, region.call) if is_only and self.quiet.entered(region.caller.function, region.call) else None
+                    is_hot = self.hot.regions_of(function, self.hot.body(function).home[edge.instruction])
+                    if is_hot and not gives_too_few(function, edge.instruction, edge.callee):
+                        self._sites[edge.callee][function, edge.instruction] = None
+        around = [(one, call) for function, call in self._sites[region.function] for one in self._beside(region, function, call)]
+        is_seen = all(self.quiet.entered(one.function, call) for one, call in around)
+        return around if is_seen and any((one.function, call) == (region.caller.function, region.call) for one, call in around) else []
 
-    def _runs(self, region: Region, function: Function, call: Instruction) -> bool:
-        """Whether the loop or the step behind a region comes by a call: for each one a function has a region of its own."""
+    def _beside(self, region: Region, function: Function, call: Instruction) -> Iterator[Region]:
+        """The regions of a call that runs in the rounds of a region: a function has one of its own for each loop or step behind it."""
         first = region.chain()[0]
-        around = (one.chain()[0] for one in self.hot.regions_of(function, self.hot.body(function).home[call]))
-        return any((one.function, one.loop) == (first.function, first.loop) for one in around)
+        for one in self.hot.regions_of(function, self.hot.body(function).home[call]):
+            around = one.chain()[0]
+            if (around.function, around.loop) == (first.function, first.loop):
+                yield one
 
     def _limits(self, region: Region, facts: Mapping[Fact, bool]) -> Limits:
         without = frozenset((one.block, one.after) for one in region.rare) | self._barren(region)
@@ -307,7 +312,8 @@ class Idle:
             wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
         if wait is not None:
             return Reach((wait,), brief=wait.what == SIZE)
-        if self.quiet.queues(function, one):
+        is_over = not forwards and is_only_asked(function, one)  # the host has waited at the branch
+        if not is_over and self.quiet.queues(function, one):
             brief = self.quiet.brief(function, one)
             return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)

@@ -60,13 +60,15 @@ FROM_INPUT = "input-derived values"
 
 
 class Hazard(NamedTuple):
-    """A wait that holds up each round: what it reads (or uploads), the region that runs it in each round, and the place to look at."""
+    """A wait that holds up each round: what it reads (or uploads), the region that runs it in each round, and the place to look at;
+    ``behind``: the places of other such waits that come right before an upload."""
 
     wait: Wait
     region: Region
     origin: str
     trains: bool
     place: Site
+    behind: tuple[Site, ...] = ()
 
 
 class HotWaits:
@@ -222,15 +224,16 @@ class HotWaits:
         for hazard in self._hazards.get(wait, ()):
             idle = self._finds_nothing(wait, hazard)
             if idle is None:
-                return hazard
+                before = map(self._outcome, self._idle.before(wait, hazard.region) if wait.what == UPLOAD else ())
+                return hazard._replace(behind=tuple(one.place for one in before if isinstance(one, Hazard)))
             why = idle
         return why
 
     def _finds_nothing(self, wait: Wait, hazard: Hazard) -> str | None:
         """Why a wait finds nothing to wait for; None if it does."""
         before = self._idle.before(wait, hazard.region)
-        if before is not None and not isinstance(self._outcome(before), Hazard):
-            return f"the host has just waited in {row_of(before, wait)}, and a handful of operations at most is queued since"
+        if before and not any(isinstance(self._outcome(one), Hazard) for one in before):
+            return f"the host has just waited in {row_of(before[0], wait)}, and a handful of operations at most is queued since"
         after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
         return (
             None if after is None else f"the host waits in {row_of(after, wait)} anyway, and a handful of operations at most comes before"

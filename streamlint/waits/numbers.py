@@ -12,7 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.sinks import called_name
-from streamlint.waits.wait import CAST, READ, Wait
+from streamlint.waits.wait import CAST, Wait
 
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _OF_ONE = frozenset({"float", "int", "bool", "complex"})
@@ -26,9 +26,11 @@ def on_numbers(hot: HotRegions, function: Function, waits: Iterable[Wait]) -> fr
     def operands(one: Instruction) -> Iterable[int]:
         if one[0] in (op.PHI, op.COPY) or _is_element_by_element(function, one):
             return op.reads(one)
+        if function.invokes(one, "same-elements", "to-host"):
+            return one[3:4]
         return [given for _, given in argument_registers(function, one)] if one in scales else ()
 
-    made = list(behind(function, [*_numbers(waits), *_losses(hot, function), *_norms(function)], operands))
+    made = list(behind(function, [*_numbers(function, waits), *_losses(hot, function), *_norms(function)], operands))
     short = {one for one in made if one in scales or _is_element_by_element(function, one)}
     return frozenset(short | _Few(hot, function, [one[2] for one in made]).find())
 
@@ -40,11 +42,10 @@ def _is_element_by_element(function: Function, one: Instruction) -> bool:
     return function.invokes(one, "elementwise")
 
 
-def _numbers(waits: Iterable[Wait]) -> Iterator[int]:
-    """Values that are read as one number."""
-    for wait in waits:
-        if (wait.what == CAST and wait.name in _OF_ONE) or (wait.what == READ and wait.name.endswith("item")):
-            yield wait.value
+def _numbers(function: Function, waits: Iterable[Wait]) -> Iterator[int]:
+    """Values that are read as one number, maybe of a copy on the host."""
+    yield from (wait.value for wait in waits if wait.what == CAST and wait.name in _OF_ONE)
+    yield from (one[3] for one in function.by_opcode[op.INVOKE] if function.invokes(one, "number"))
 
 
 def _losses(hot: HotRegions, function: Function) -> Iterator[int]:

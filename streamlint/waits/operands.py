@@ -192,6 +192,16 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     return None
 
 
+def gives_too_few(function: Function, call: Instruction, callee: Function) -> bool:
+    """Python: whether a call leaves out an argument that a function needs, and raises an exception."""
+    given = all_given(function, call, callee)
+    if offset_of(function, call, callee) is None or any(kind in (LIST, DICT) for kind, _ in given):
+        return False
+    needed = [index for index, one in enumerate(callee.code.parameters) if one.kind in ("plain", "keyword") and one.default is False]
+    first = bound_of(function, call, callee)
+    return any(index >= first and operand_of(function, call, callee, index) is None for index in needed)
+
+
 def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
     """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
     if call[0] in (op.CALL, op.INVOKE):

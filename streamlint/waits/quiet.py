@@ -26,6 +26,8 @@ _HOST = ("none", "same", "view")
 _WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
 _MOST = 200
 """Registers that are looked at for one."""
+_DEEPEST = 6
+"""Operators between a value and the branch that it decides."""
 _IN_CONTAINERS = (Container, Elements, Group, Varargs, Rest, Constant, Scalar)
 
 
@@ -264,3 +266,9 @@ class Quiet:
 
     def _is_given_plain(self, function: Function, one: Instruction) -> bool:
         return all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
+
+
+def is_only_asked(function: Function, one: Instruction, depth: int = _DEEPEST) -> bool:
+    """Whether a value does nothing but decide a branch: the host has it, or waits for it there, and nothing is left to wait for."""
+    uses = function.uses[one[2]] if depth and one[0] in _ARITHMETIC else ()
+    return bool(uses) and all(use[0] == op.BRANCH or is_only_asked(function, use, depth - 1) for use in uses)
