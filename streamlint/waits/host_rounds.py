@@ -39,14 +39,17 @@ from streamlint.waits.constants import constants_of
 from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.entered import Context, Held
 from streamlint.waits.host_rounds_cpp import CppHostRounds
+from streamlint.waits.moved import Part
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import is_reason
 from streamlint.waits.placing import Placing
 from streamlint.waits.put_on_host import PutOnHost
-from streamlint.waits.together import makes_elsewhere
+from streamlint.waits.read_as_host import ReadAsHost
+from streamlint.waits.together import is_beside_host, makes_elsewhere
 
 _MOST = 200
 """Registers that are looked at for one."""
+_COMPUTING = (op.BINARY, op.INPLACE, op.COMPARE)
 _Called = tuple[Function, Instruction, list[Object]]
 """A call, and what it is known to call."""
 
@@ -62,30 +65,46 @@ class HostRounds:
         self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)
         self._put = PutOnHost(self._given, self._elsewhere)
+        self._reads = ReadAsHost(hot.graph, self._given, lambda: (held for *_, held in self._moves))
         self._cpp = CppHostRounds(hot)
-        self._known: dict[tuple[Function, Loop], bool] = {}
+        self._known: dict[tuple[Function, Loop | None, str], bool] = {}
 
     def holds(self, region: Region) -> bool:
         """Whether what the loop behind a region trains is on the host, or what the step is called for."""
         first = region.chain()[0]
         if makes_elsewhere(self.hot.graph):
             return False
-        if first.row is not None:
-            return self._is_stepped_on_host(first)
-        if first.loop is None:
+        if first.loop is None and first.row is None:
             return False
-        key = (first.function, first.loop)
+        key = (first.function, first.loop, first.does)
         if key not in self._known:
             regions = [each for held in self.hot.regions.values() for each in held if each.chain()[0] is first]
-            self._known[key] = self._cpp.trains(regions) if first.function.is_cpp else self._stays_off_cuda(regions)
+            if first.row is not None:
+                self._known[key] = self._is_stepped_on_host(first) or self._is_fed_from_host(first, regions)
+            else:
+                self._known[key] = self._cpp.trains(regions) if first.function.is_cpp else self._stays_off_cuda(regions)
         return self._known[key]
+
+    def _is_fed_from_host(self, first: Region, regions: list[Region]) -> bool:
+        """Whether a step computes with what its caller gives it, and with tensors of the host: the caller trains there."""
+        for region in regions if not first.function.is_cpp else ():
+            home = self.hot.body(region.function).home
+            for one in (each for opcode in _COMPUTING for each in region.function.by_opcode[opcode] if home[each] in region.blocks):
+                if is_beside_host(self.hot.graph, region.function, one[2]):
+                    beside = self._reads.beside(Part(region.function, one[2], ()))
+                    if any(each.function is first.function and _is_given(*each[:2]) for each, _ in beside):
+                        return True
+        return False
 
     def _stays_off_cuda(self, regions: list[Region]) -> bool:
         if self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions):
             return True
         losses = {each: found for each in regions if (found := self._losses(each))}
         return bool(losses) and all(
-            self._are_of_host(each.function, found) or self._put.gives(each.function, found) for each, found in losses.items()
+            self._are_of_host(each.function, found)
+            or self._put.gives(each.function, found)
+            or all(self._reads.gives(each.function, loss) for loss in found)
+            for each, found in losses.items()
         )
 
     def _is_stepped_on_host(self, first: Region) -> bool:
@@ -353,6 +372,12 @@ class HostRounds:
         for store in (store for one in classes for stores in one.own_stores.values() for store in stores if store.value >= 0):
             values = list(self.facts.values(store.function, store.value).values)
             yield from (each for held in values for each in (held, *self._elements(held)) if self._is_module(each))
+
+
+def _is_given(function: Function, register: int) -> bool:
+    """Whether a register holds what callers give a method beside its object."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.PARAM and one[3] >= function.has_receiver
 
 
 def _moved_by(one: Instruction) -> list[int]:

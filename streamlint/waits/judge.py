@@ -31,7 +31,7 @@ from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.needed_waits import needed_waits
 from streamlint.waits.operands import taken_from
 from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, ModelFacts
-from streamlint.waits.passed import is_plain
+from streamlint.waits.passed import is_plain, stands_for_number
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.reasons import (
@@ -382,7 +382,8 @@ class HotWaits:
         found = _valid(reasons, is_computed, is_read or is_given)
         candidates = [one for one in found if one != INPUT]
         if not candidates:
-            return FROM_INPUT if found and of_row and (is_computed or is_given) else None
+            is_shown = of_row and (is_computed or is_given) and not stands_for_number(self.facts, wait)
+            return FROM_INPUT if found and is_shown else None
         if isinstance(first.row, StepRow) and first.row.loop == "optimizer":  # no batch is moved there
             candidates = ["literal" if one == "asked" else one for one in candidates]
         return name_of(self.graph, self.facts.seeds, wait, candidates)

@@ -126,7 +126,8 @@ class Members:
         """What the calls that make records of a class give for a field; those that leave it out mean what the class's body says."""
         if self._is_argument(definition):
             return None
-        places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
+        made = (place for place in self.facts.construction_places(definition) if self.records.of(*place))
+        places = [place for place in made if definition in self.records.classes(*place)]
         found = [Held(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
         copies = list(self._copying(definition))
         found += [

@@ -17,7 +17,7 @@ _MOST = 200
 _VIEWS = ("view", "same")
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A register, and the places in displays that lead from what it holds to the value: the first place is the outermost."""
 
     function: Function
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 def moved_to_host(graph: CallGraph, function: Function, register: int) -> list[tuple[Function, int]]:
     """The registers that hold a value before it is copied to the host; empty unless it is, whichever way it comes."""
     found: list[tuple[Function, int]] = []
-    start = _Part(function, register, ())
+    start = Part(function, register, ())
     seen = {start}
     waiting = [start]
     while waiting:
@@ -39,11 +39,11 @@ def moved_to_host(graph: CallGraph, function: Function, register: int) -> list[t
         if not part.places and _moves(graph, part.function, one):
             found.append((part.function, one[3]))
             continue
-        before = _before(graph, part, one)
-        if not before:
+        behind = before(graph, part, one)
+        if not behind:
             return []
-        waiting += [each for each in before if each not in seen]
-        seen.update(before)
+        waiting += [each for each in behind if each not in seen]
+        seen.update(behind)
     return found
 
 
@@ -52,10 +52,10 @@ def _moves(graph: CallGraph, function: Function, one: Instruction) -> bool:
     if one[0] != op.INVOKE:
         return False
     spaces = {value.space for value in graph.facts.values(function, one[2]).values if isinstance(value, Memory)}
-    return spaces == {"host"} and any(row is not None and row.effect == "transfer" for row in _rows(graph, function, one))
+    return spaces == {"host"} and any(row is not None and row.effect == "transfer" for row in rows_of(graph, function, one))
 
 
-def _rows(graph: CallGraph, function: Function, one: Instruction) -> list[Row | None]:
+def rows_of(graph: CallGraph, function: Function, one: Instruction) -> list[Row | None]:
     """What a method of a tensor does; of an unknown value, too: a backward pass starts from what it gives."""
     calls = graph.of_call(function, one)
     if calls.libraries or any(edge.is_followed for edge in calls.edges):
@@ -63,26 +63,26 @@ def _rows(graph: CallGraph, function: Function, one: Instruction) -> list[Row | 
     return [graph.facts.models.method(TENSOR, function.text(one[4]), ".")]
 
 
-def _before(graph: CallGraph, part: _Part, one: Instruction) -> list[_Part]:
+def before(graph: CallGraph, part: Part, one: Instruction) -> list[Part]:
     """Where the value of a part was right before an instruction; empty where nothing says so."""
     function, _, places = part
     if one[0] in (op.PHI, op.COPY):
-        return [_Part(function, each, places) for each in op.reads(one)]
+        return [Part(function, each, places) for each in op.reads(one)]
     if one[0] == op.UNPACK and one[6] == op.NONE:
-        return [_Part(function, one[3], (one[4], *places))]
+        return [Part(function, one[3], (one[4], *places))]
     if one[0] == op.ITEM and isinstance(place := function.constant(one[4]), int):
-        return [_Part(function, one[3], (place, *places))]
+        return [Part(function, one[3], (place, *places))]
     if one[0] == op.BUILD and places and function.unit.ir.constants[one[3]] == "tuple" and 0 <= places[0] < len(one) - 4:
-        return [_Part(function, one[4 + places[0]], places[1:])]
+        return [Part(function, one[4 + places[0]], places[1:])]
     return _before_call(graph, part, one) if one[0] in (op.CALL, op.INVOKE) else []
 
 
-def _before_call(graph: CallGraph, part: _Part, one: Instruction) -> list[_Part]:
+def _before_call(graph: CallGraph, part: Part, one: Instruction) -> list[Part]:
     function, _, places = part
     calls = graph.of_call(function, one)
     callees = [edge.callee for edge in calls.edges if edge.is_followed]
     if callees and not calls.libraries:
-        return [_Part(callee, end[2], places) for callee in callees for end in callee.by_opcode[op.RETURN]]
-    if one[0] == op.INVOKE and not callees and all(row is not None and row.effect in _VIEWS for row in _rows(graph, function, one)):
-        return [_Part(function, one[3], places)]
+        return [Part(callee, end[2], places) for callee in callees for end in callee.by_opcode[op.RETURN]]
+    if one[0] == op.INVOKE and not callees and all(row is not None and row.effect in _VIEWS for row in rows_of(graph, function, one)):
+        return [Part(function, one[3], places)]
     return []

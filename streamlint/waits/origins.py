@@ -156,7 +156,7 @@ class ModelFacts(Facts):
     @cached_property
     def _made_of(self) -> frozenset[str]:
         """Types of libraries whose methods compute on what their objects were made of: distributions."""
-        return self.models.gathered(_made_of)
+        return self.models.gathered(made_of)
 
     def _made_there(self, value: Object, kind: str, target: Node) -> None:
         if isinstance(value, Memory):
@@ -247,6 +247,6 @@ def _called(arguments: Arguments) -> str:
     return function.dotted(one[3]).rpartition(".")[2] if one[0] == op.CALL else ""
 
 
-def _made_of(models: Models) -> frozenset[str]:
+def made_of(models: Models) -> frozenset[str]:
     rows = (row for row in models.calls.values() if row.get("made"))
     return frozenset(name.rpartition(".")[0] for row in rows for name in row.names)

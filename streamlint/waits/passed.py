@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import are_plain
+from streamlint.facts.code.objects import Scalar, are_plain
+from streamlint.facts.graph.facts import Facts
 from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.wait import CAST, Wait
 
 _CALLS = (op.CALL, op.INVOKE)
 
@@ -51,3 +53,10 @@ def _gives_plain(hot: HotRegions, caller: Region, call: Instruction, function: F
         return index < len(parameters) and bool(parameters[index].default) and not spreads
     values = list(hot.facts.values(caller.function, given).values) if given >= 0 else []
     return are_plain(values) or is_plain(hot, caller, caller.function, given)
+
+
+def stands_for_number(facts: Facts, wait: Wait) -> bool:
+    """Whether the program puts a number that it has computed in the place of an input: ``fill = draw() if fill is None else fill``."""
+    one = wait.function.definitions[wait.value] if wait.value >= 0 else None
+    arms = [list(facts.values(wait.function, each).values) for each in one[3:]] if one is not None and one[0] == op.PHI else []
+    return wait.what == CAST and any(are_plain(held) and any(isinstance(value, Scalar) for value in held) for held in arms)

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.elsewhere import HOST, Elsewhere
 from streamlint.waits.entered import Held
 from streamlint.waits.given import Given
+from streamlint.waits.read_as_host import called_by
 
 _MOST = 60
 """Registers that are looked at for one."""
@@ -32,7 +33,7 @@ class PutOnHost:
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction calls a module whose ways all come from where it was put on the host."""
-        waiting, seen, is_put = self._called(function, one), set[Held](), False
+        waiting, seen, is_put = called_by(self._given, function, one), set[Held](), False
         for held in waiting:
             made = held.instruction
             if held in seen:
@@ -49,13 +50,6 @@ class PutOnHost:
                 return False
             waiting += before
         return is_put
-
-    def _called(self, function: Function, one: Instruction) -> list[Held]:
-        """What a call calls: a variable, or what an attribute holds."""
-        if one[0] == op.CALL:
-            return [Held(function, one[3])]
-        held = self._given.members.of(Held(function, one[3]), one[3], function.text(one[4])) if one[0] == op.INVOKE else None
-        return list(held or ())
 
     def _before(self, held: Held) -> list[Held]:
         """Where all that a register holds was before; none where that is not known."""

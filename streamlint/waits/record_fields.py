@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from streamlint.facts.code.functions import Function
+from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.objects import ClassObject, ModuleObject
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
@@ -42,12 +42,16 @@ class RecordFields:
             elif isinstance(kind, str) and kind in fields:
                 yield kind, register
 
-    def _find(self, function: Function, call: Instruction) -> tuple[tuple[str, ...], bool]:
+    def classes(self, function: Function, call: Instruction) -> list[ClassInfo]:
+        """The classes without a constructor of which a call may make a record."""
         values = list(self.facts.values(function, call[3]).values)
         if call[0] == op.INVOKE:
             is_of_module = any(isinstance(value, ModuleObject) for value in values)
             values = self.facts.callees(function, call) if is_of_module else []
         classes = [value.definition for value in values if isinstance(value, ClassObject)]
-        classes = [each for each in classes if self.facts.hierarchy.lookup(each, "__init__") is None]
+        return [each for each in classes if self.facts.hierarchy.lookup(each, "__init__") is None]
+
+    def _find(self, function: Function, call: Instruction) -> tuple[tuple[str, ...], bool]:
+        classes = self.classes(function, call)
         alike = takewhile(lambda names: len(set(names)) == 1, zip(*map(self.facts.fields, classes), strict=False))
         return tuple(names[0] for names in alike), all(map(self.facts.takes_by_position, classes))

@@ -22,7 +22,8 @@ class Resolver:
     """Finds the file of a module, relative to the importing file, from any folder above it, or in the one folder that has the package.
 
     The folder of a package is on the path of a script in it alone: a part of a package that is called like a known library is not meant by
-    an import of that. A package that is installed from elsewhere in the program (``src/package``) is found by its name, if there is one.
+    an import of that. A package that is installed from elsewhere in the program (``src/package``) is found by its name, of
+    several the nearest one.
     """
 
     def __init__(self, paths: Collection[str]) -> None:
@@ -55,12 +56,15 @@ class Resolver:
         for base in (*(one for one in above if one not in packages), *by_script):
             if (found := self._in_folder(base, name)) is not None:
                 return found
-        return self._installed(name) if first_part(name) not in _libraries() else None
+        return self._installed(name, folder) if first_part(name) not in _libraries() else None
 
-    def _installed(self, name: str) -> str | None:
-        """The file of a package, or of a module in one, wherever it stands: the only one of the program that is called so."""
+    def _installed(self, name: str, folder: PurePosixPath) -> str | None:
+        """The file of a package, or of a module in one, wherever it stands: the only one that is called so below the nearest folder around
+        the importing file that has any. Where a folder holds a copy of all that is around it, the copy is another program."""
         parts = tuple(name.split("."))
         found = [path for path in self._ending.get(parts[-1], ()) if _module_parts(path)[-len(parts) :] == parts]
+        if len(found) > 1:
+            found = _nearest(found, folder)
         is_in_package = len(parts) > 1 or (found and PurePosixPath(found[0]).stem == "__init__")
         return self._paths[found[0]] if len(found) == 1 and is_in_package else None
 
@@ -86,6 +90,17 @@ class Resolver:
         """The path of a module inside of a package, by the path of the package's ``__init__.py``."""
         package = package.replace("\\", "/")
         return self._in_folder(PurePosixPath(package).parent, name) if package.endswith("__init__.py") else None
+
+
+def _nearest(paths: list[str], folder: PurePosixPath) -> list[str]:
+    """Of files that are called alike: those below the nearest folder around an importing file, without those of a copy of what is there."""
+    for above in (folder, *folder.parents):
+        base = f"{above}/".removeprefix("./").replace("//", "/")
+        if near := [path for path in paths if path.startswith(base)]:
+            shortest = min(near, key=len)
+            is_copied = all(path == shortest or path.endswith(f"/{shortest[len(base) :]}") for path in near)
+            return [shortest] if is_copied else near
+    return paths
 
 
 def _module_names(path: str) -> tuple[str, ...]:
