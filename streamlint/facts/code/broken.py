@@ -3,9 +3,10 @@
 ``from .parts import name`` raises ImportError where the file of ``parts`` is at hand and nothing in it can make a name so called: no word
 of it is the name, no other file gives it one, and it hands itself to nobody. That holds for a statement that stands in no other one, and
 for imports which mean one file for sure: within a package, and of ``parts.inner`` where no other file can be called so, and the importing
-file takes something else from the same folder that is there. Of ``parts`` alone, which may be a library out of view, another file has to take
-something that is there, too. A file that so imports a module that cannot be imported cannot be imported either. Where an ``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something
-out of view must make the name.
+file takes something else from the same folder that is there. Of ``parts`` alone, which may be a library out of view, another file has to
+take something that is there, too. A file that so imports a module that cannot be imported cannot be imported either. Where an
+``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something out of view
+must make the name.
 """
 
 from __future__ import annotations
