@@ -9,7 +9,7 @@ from typing import Any
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import arguments_of, unnegated
-from streamlint.facts.code.objects import Constant, External, LibraryObject, Unknown
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Unknown
 from streamlint.facts.graph.facts import Facts
 from streamlint.facts.values.flags import is_own
 from streamlint.ir import Instruction
@@ -91,14 +91,15 @@ class Constants:
         return bool(makers) and all(self._is_made_without(maker, name) for maker in makers)
 
     def _is_made_without(self, maker: Held, name: str) -> bool:
-        """Whether a call of a library gives ``False`` for an argument by its name."""
+        """Whether a call gives ``False`` for an argument by its name, and makes an object of a library that no row is about."""
         one, function = maker.instruction, maker.function
         if one is None or one[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
             return False
         given = [register for register, kind in arguments_of(function, one) if kind == name]
         called = list(self.facts.callees(function, one))
         is_of_library = bool(called) and all(isinstance(value, External) for value in called)
-        return is_of_library and len(given) == 1 and self.values(function, given[0], maker.context) == {False}
+        is_known = any(isinstance(value, (Memory, LibraryObject)) for value in self.facts.values(function, one[2]).values)
+        return is_of_library and not is_known and len(given) == 1 and self.values(function, given[0], maker.context) == frozenset({False})
 
     def values(self, function: Function, register: int, context: Context = (), depth: int = _DEEPEST) -> Values | None:
         """The constants that a register may hold; None where something else may be."""
