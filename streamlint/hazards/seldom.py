@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.places.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.questions import conditions
 
 Works = Callable[[Function, Instruction], bool]
 """Whether an instruction, or what it calls, puts work on a device."""
@@ -33,6 +34,8 @@ class Seldom:
         waiting = [site]
         for each in waiting:
             loop = self._loop(each)
+            if self._is_never(each):
+                continue
             if loop is not None:
                 if not (self._is_rare(each, loop) or self._is_decided_by_element(each, works)):
                     return False
@@ -47,6 +50,12 @@ class Seldom:
         """Whether an instruction leads to an exception only, or an exception alone leads there."""
         body = self.rounds.body(site.function)
         return body.home[site.instruction] in body.lost
+
+    def _is_never(self, site: Site) -> bool:
+        """Whether an instruction runs under a condition that comes out otherwise, whoever calls."""
+        function, constants = site.function, self.rounds.constants
+        asked = conditions(function, function.blocks[site.instruction]) if not function.is_cpp else ()
+        return any(constants.settled(function, register) is (not holds) for register, holds in asked)
 
     def _starts(self, function: Function, call: Instruction) -> bool:
         """Whether a call runs functions in another thread: that is there for them, however often it is started."""

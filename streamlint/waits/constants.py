@@ -8,9 +8,10 @@ from itertools import product
 from typing import Any
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import unnegated
-from streamlint.facts.code.objects import Constant, LibraryObject, Unknown
+from streamlint.facts.code.instructions import arguments_of, unnegated
+from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Unknown
 from streamlint.facts.graph.facts import Facts
+from streamlint.facts.values.flags import is_own
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.closures import captured
@@ -44,8 +45,9 @@ class Constants:
         """Whether a condition holds; None where that is not known."""
         values = self.values(function, register, context)
         if values is None and not function.is_cpp:
-            roots = self.given.roots(Held(function, register, context))
-            return True if roots and all(map(self._is_object, roots)) else None
+            roots = self.given.roots(Held(function, register, context)) or ()
+            known = ((True, self._is_object), (False, self._is_declined)) if roots else ()
+            return next((truth for truth, is_known in known if all(map(is_known, roots))), None)
         truths = {bool(value) for value in values or ()}
         return truths.pop() if len(truths) == 1 else None
 
@@ -64,6 +66,40 @@ class Constants:
             return False
         held = list(self.facts.values(root.function, root.register).values)
         return bool(held) and all(isinstance(value, LibraryObject) and value.kind in _OBJECTS for value in held)
+
+    def settled(self, function: Function, register: int) -> bool | None:
+        """Whether a condition holds that hangs on no call of its function: an attribute that constructors alone set, to constants, or one
+        of a library's object. None for any other."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.ATTR or function.is_cpp:
+            return None
+        held = Held(function, register)
+        kept = self.given.members.of(held, one[3], function.text(one[4])) if is_own(function, one[3]) else None
+        made = [each.instruction for each in kept or ()]
+        if made and self.given.members.is_fixed(function.text(one[4])) and all(each is not None and each[0] == op.CONST for each in made):
+            return self.truth(function, register)
+        return False if self._is_declined(held) else None
+
+    def _is_declined(self, root: Held) -> bool:
+        """Whether a register holds an attribute of a library's object that is made with ``False`` for the argument of that name, and that
+        nobody sets."""
+        one, function = root.instruction, root.function
+        name = function.text(one[4]) if one is not None and one[0] == op.ATTR and not function.is_cpp else ""
+        if one is None or not name or any(unit.attribute_stores.get(name) for unit in self.facts.program.mentioning(name)):
+            return False
+        makers = self.given.roots(root._replace(register=one[3])) or ()
+        return bool(makers) and all(self._is_made_without(maker, name) for maker in makers)
+
+    def _is_made_without(self, maker: Held, name: str) -> bool:
+        """Whether a call gives ``False`` for an argument by its name, and makes an object of a library that no row is about."""
+        one, function = maker.instruction, maker.function
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
+            return False
+        given = [register for register, kind in arguments_of(function, one) if kind == name]
+        called = list(self.facts.callees(function, one))
+        is_of_library = bool(called) and all(isinstance(value, External) for value in called)
+        is_known = any(isinstance(value, (Memory, LibraryObject)) for value in self.facts.values(function, one[2]).values)
+        return is_of_library and not is_known and len(given) == 1 and self.values(function, given[0], maker.context) == frozenset({False})
 
     def values(self, function: Function, register: int, context: Context = (), depth: int = _DEEPEST) -> Values | None:
         """The constants that a register may hold; None where something else may be."""

@@ -72,9 +72,12 @@ class _Conditions:
                     waiting.append(edge.block)
                 elif self._is_set_aside(region, asked.register, asked.holds, _DEEPEST):
                     return False
-                elif not self._accumulates(asked):
-                    if not self._passes(asked, all_loops):
+                elif self._accumulates(asked):
+                    if self._is_left_for_other(asked):
                         return False
+                elif not self._passes(asked, all_loops):
+                    return False
+                else:
                     waiting.append(edge.block)
         return True
 
@@ -225,6 +228,14 @@ class _Conditions:
         behind = [one for one in self._progressing(body.function) if body.graph.dominates(asked.edge.after, body.home[one])]
         is_step = asked.region.loop is None and asked.region.caller is not None
         return any(body.is_in_round(one, asked.edge.block) or (is_step and not self._goes_backward(body, one)) for one in behind)
+
+    def _is_left_for_other(self, asked: Asked) -> bool:
+        """Whether a round makes its progress on the other way of a branch, too, and an option that is off leads to this one."""
+        function, (block, after) = asked.region.function, asked.edge
+        if not is_off(self.hot.facts, function, asked.register, asked.holds):
+            return False
+        others = [each for each in function.code.successors(block) if each != after]
+        return any(self._accumulates(asked._replace(edge=Edge(block, each))) for each in others)
 
     def _goes_backward(self, body: Body, one: Instruction) -> bool:
         """Whether a loop around an instruction goes backward: it has rounds of its own."""

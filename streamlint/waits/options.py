@@ -38,14 +38,34 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     in view decide it."""
     if constants_of(facts).truth(function, register) is (not holds) or (not holds and _asks_of_tensor(facts, function, register)):
         return True
-    register, compare = question_of(function, register)
+    register, compare = _is_missing(function, register) or question_of(function, register)
     one = function.definitions[register]
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
     known, others = _held(facts, function, one)
-    if not known or not all(map(_is_open, others)):
+    is_open = _is_kept(facts, function, one) if None in known else all(map(_is_open, others))
+    return bool(known) and is_open and all(type(value) in (int, bool, type(None)) and bool(compare(value)) != holds for value in known)
+
+
+def _is_missing(function: Function, register: int) -> tuple[int, Callable[[object], object]] | None:
+    """The same as of `question_of` of a condition that asks whether something is None."""
+    compared = compares(function, register)
+    if compared is None or compared[0] not in ("is", "is not") or compared[2] is not None:
+        return None
+    sign, left, _ = compared
+    return left, lambda value: (value is None) == (sign == "is")
+
+
+def _is_kept(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether an attribute is what the constructor was given, which nobody in view gives but as a constant, and nobody else sets it: an
+    option, and no state that begins as None."""
+    owner, name = function.method.owner if function.method is not None else None, function.text(one[4]) if one[0] == op.ATTR else ""
+    stores = owner.own_stores.get(name, ()) if owner is not None and name else ()
+    kept = list(_parameters(function, one))
+    if not stores or len(kept) < len(stores) or any(unit.attribute_stores.get(name) for unit in facts.program.mentioning(name)):
         return False
-    return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+    places = list(_passed_to(facts, kept))
+    return all(_is_left_alone(facts, *place, places) for place in places)
 
 
 def _held(facts: Facts, function: Function, one: Instruction) -> tuple[list[Any], list[Object]]:
@@ -187,13 +207,17 @@ def _numbers(facts: Facts, function: Function, register: int) -> list[Any]:
 
 
 def _is_only_declared(facts: Facts, function: Function, parameter: Instruction, kept: list[Option]) -> bool:
-    """Whether a parameter is declared as a number, and callers in view give known ones or hand on a parameter that is one of ``kept``."""
-    if not facts.is_declared_number(function, function.code.parameters[parameter[3]]):
-        return False
+    """Whether a parameter is declared as a number, and callers in view leave it alone."""
+    return facts.is_declared_number(function, function.code.parameters[parameter[3]]) and _is_left_alone(facts, function, parameter, kept)
+
+
+def _is_left_alone(facts: Facts, function: Function, parameter: Instruction, kept: list[Option]) -> bool:
+    """Whether callers in view give constants for a parameter, or hand on a parameter that is one of ``kept``."""
     for caller, given in _given(facts, function, parameter):
         if given < 0:
             return False
-        is_known = all(isinstance(value, Constant) for value in facts.values(caller, given).values)
+        values = list(facts.values(caller, given).values)
+        is_known = bool(values) and all(isinstance(value, Constant) for value in values)
         if not is_known and (caller, source_of(caller, given)) not in kept:
             return False
     return True

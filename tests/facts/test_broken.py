@@ -99,6 +99,34 @@ def test_a_module_named_from_the_top_may_be_another_one(held: dict[str, str]) ->
     assert not failing(**held)
 
 
+PLAIN = "from parts import cut\nfrom tables import label\n\n\ndef run(rows):\n    return cut(rows)\n"
+OTHER = "from parts import _cut\nfrom tables import label\n"
+
+
+def test_a_module_of_one_word_is_sure_where_another_file_takes_what_it_has() -> None:
+    held = {"src/parts": PARTS, "src/tables": TABLES, "src/main": OTHER, "src/old/run": PLAIN}
+    why = "line 1 imports 'cut' from src/parts.py, which defines no such name"
+    assert failing(**held) == {"src/old/run.py": why}
+    assert failing(**held, over="from src.tables import label\nfrom src.old.run import run\n") == {
+        "src/old/run.py": why,
+        "over.py": "line 2 imports src/old/run.py, which cannot be imported",
+    }
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"src/parts": PARTS + "cut = 1\n"},
+        {"src/main": "from tables import label\n"},  # nobody takes anything that is there
+        {"src/old/run": PLAIN.replace("from tables import label\n", "")},
+        {"lib/parts": PARTS + "cut = 1\n"},
+        {"src/types": PARTS, "src/main": OTHER.replace("parts", "types"), "src/old/run": PLAIN.replace("parts", "types")},
+    ],
+)
+def test_a_module_of_one_word_may_be_another_one(changed: dict[str, str]) -> None:
+    assert not failing(**{"src/parts": PARTS, "src/tables": TABLES, "src/main": OTHER, "src/old/run": PLAIN, **changed})
+
+
 def test_who_imports_such_a_file_cannot_be_imported_either() -> None:
     files = {
         "parts": PARTS,

@@ -3,14 +3,16 @@
 ``from .parts import name`` raises ImportError where the file of ``parts`` is at hand and nothing in it can make a name so called: no word
 of it is the name, no other file gives it one, and it hands itself to nobody. That holds for a statement that stands in no other one, and
 for imports which mean one file for sure: within a package, and of ``parts.inner`` where no other file can be called so, and the importing
-file takes something else from the same folder that is there. A file that so imports a module that cannot be imported cannot be imported
-either. Where an ``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something
-out of view must make the name.
+file takes something else from the same folder that is there. Of ``parts`` alone, which may be a library out of view, another file has to
+take something that is there, too. A file that so imports a module that cannot be imported cannot be imported either. Where an
+``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something out of view
+must make the name.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -22,7 +24,7 @@ from streamlint.ir import opcodes as op
 if TYPE_CHECKING:
     from streamlint.facts.files.program import Unit
 
-_FROM = re.compile(r"^from[ \t]+(\.[\w.]*|\w+\.[\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_FROM = re.compile(r"^from[ \t]+(\.?[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"([^\W\d]\w*)(?:[ \t]+as[ \t]+\w+)?")
 _COMMENT = re.compile(r"#[^\n]*")
 _COMPUTED = re.compile(r"import[ \t]*\(?\*|\b(?:__getattr__|__dict__|globals|locals|vars|exec|eval|setattr|modules)\b")
@@ -67,10 +69,12 @@ class Imports:
 
     def __init__(self, units: Mapping[str, Unit]) -> None:
         self._units = [unit for unit in units.values() if unit.source.language == "python" and unit.path.endswith(".py")]
+        self._taken: set[tuple[str, Unit]] = set()  # modules from which a file takes what they have
 
     def failing(self) -> dict[Unit, Failure]:
         """The files that cannot be imported."""
         written = [each for unit in self._units for each in self._written(unit)]
+        self._taken = {(each.module, each.target) for each in written if each.part and _has_word(each.target.source.text, each.part)}
         found: dict[Unit, Failure] = {}
         for each in written:
             if each.unit not in found and self._is_missing(each):
@@ -111,7 +115,7 @@ class Imports:
         what it asks for."""
         found: dict[str, str] = {}
         for module, _ in taken:
-            path = unit.program.modules.find(module, unit.path)
+            path = unit.program.modules.find(module, unit.path) if module not in sys.stdlib_module_names else None
             if path is not None and not path.endswith("__init__.py") and self._lying[_place(module)] == 1:
                 found[module] = path
         kept = {
@@ -136,6 +140,8 @@ class Imports:
         name, target = written.part, written.target
         text = target.source.text
         if not name or target is written.unit or _has_word(text, name) or _may_make(target):
+            return False
+        if "." not in written.module and (written.module, target) not in self._taken:
             return False
         given = re.compile(rf"\.[ \t]*{name}[ \t]*=[^=]|[\"']{name}[\"']")
         if any(name in other.source.text and given.search(other.source.text) for other in self._units):
