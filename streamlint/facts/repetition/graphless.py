@@ -5,6 +5,8 @@ Nothing can go backward there: such a call takes another way through the functio
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, passed_on
 from streamlint.facts.graph.call_graph import CallGraph
@@ -21,11 +23,13 @@ _DEEPEST = 6
 
 
 class Graphless:
-    """Answers for the calls of a program."""
+    """Answers for the calls of a program. ``leads`` tells of a function whether calls lead from it to a round's call: what others call is
+    not solved."""
 
-    def __init__(self, graph: CallGraph, rounds: Rounds) -> None:
+    def __init__(self, graph: CallGraph, rounds: Rounds, leads: Callable[[Function], bool]) -> None:
         self.graph = graph
         self.rounds = rounds
+        self.leads = leads
         self._scopes: dict[Function, frozenset[Instruction]] = {}
         self._goes: dict[Function, bool] = {}
 
@@ -64,7 +68,7 @@ class Graphless:
     def _needs_gradients(self, function: Function, depth: int) -> bool:
         """Whether a function, or one that it calls, goes backward from what it computes itself, and none of them has gradients kept."""
         known = self._goes.get(function)
-        if known is not None or depth == 0:
+        if known is not None or depth == 0 or not self.leads(function):
             return bool(known)
         self._goes[function] = False
         if self._turns_on(function):

@@ -110,7 +110,7 @@ class HotRegions:
         self.frameworks = effects.facts.frameworks
         self.hooks = Hooks(self.graph, self.rounds)
         self.gradients = Gradients(self.graph)
-        self.graphless = Graphless(self.graph, self.rounds)
+        self.graphless = Graphless(self.graph, self.rounds, lambda function: function in self.reaching)
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
         self.runs = Runs(self)
