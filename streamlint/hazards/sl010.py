@@ -18,10 +18,11 @@ from streamlint.ordering.streams.array_streams import array_of, is_made_without
 from streamlint.ordering.streams.device_work import DeviceWork, Handful
 from streamlint.ordering.streams.streams import Currents
 from streamlint.ordering.threads.threads import Started, Threads
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies
-from streamlint.transfer.lifting import HIGHEST, lifted
+from streamlint.transfer.lifting import HIGHEST, lifted, named_above
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.origin import Origin
@@ -66,7 +67,6 @@ class _Search:
         self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
-        self._above: dict[Function, frozenset[Function]] = {}
         self._leading: dict[Function, frozenset[Site]] = {}
 
     def is_seldom(self, site: Site) -> bool:
@@ -180,7 +180,7 @@ class _Search:
 
     def _comes_behind(self, first: Site, second: Site) -> bool:
         """Whether an instruction is reached behind another one, before somebody waits for the end of threads."""
-        return self.threads.reached(first.function, first.instruction, lambda _, one: one is second.instruction, False) is not None
+        return self.threads.comes_behind(first.function, first.instruction, second.instruction)
 
     def _in_methods(self, function: Function, started: Started, depth: int = HIGHEST) -> Site | None:
         """What methods do of an object whose constructor has started a thread, or of one whose constructor has made such an object."""
@@ -203,22 +203,23 @@ class _Search:
         if started.awaited or self.work_of(started.body) is None:
             return None
         for where in self.threads.begun(started):
-            if where.function is not site.function and self._is_over(site):
+            is_left = self._is_started_by_constructor(where.function, site.function) and self._outlives(where)
+            if not (is_left or self._is_reached(where, site)):
                 continue
-            is_left = self._outlives(where) and self._is_started_by_constructor(where.function, site.function)
-            if is_left or self._is_reached(where, site):
+            if where.function is site.function or not self._is_over(site):
                 return self.work_of(started.body)
         return None
 
     def _is_reached(self, where: Site, site: Site) -> bool:
         """Whether a place, or a call that leads to it, is reached behind another one, in that one's function or in what calls that."""
+        above = self._leading_to(where)
+        if not self._may_lead(where, site.function):
+            return False
         if site.function not in self._leading:
             own = Site(site.function, next(site.function.code.instructions()))
             self._leading[site.function] = frozenset(place for place in lifted(self.transfer, own) if place != own)
         leading = self._leading[site.function]
-        if where.function not in self._above:
-            self._above[where.function] = frozenset(place.function for place in lifted(self.transfer, where))
-        if self._above[where.function].isdisjoint({site.function, *(place.function for place in leading)}):
+        if above.isdisjoint({site.function, *(place.function for place in leading)}):
             return False
 
         def stops(function: Function, one: Instruction) -> bool:
@@ -226,6 +227,16 @@ class _Search:
 
         found = self.threads.reached(where.function, where.instruction, stops, True)
         return found is not None and (found.instruction is site.instruction or found in leading)
+
+    @memoized
+    def _leading_to(self, where: Site) -> frozenset[Function]:
+        """The functions whose calls lead to a place."""
+        return frozenset(place.function for place in lifted(self.transfer, where))
+
+    @memoized
+    def _may_lead(self, where: Site, function: Function) -> bool:
+        """Whether one of the functions that lead to a place may lead to another function, by the names that calls have."""
+        return any(one in self._leading_to(where) for one in named_above(self.transfer, function))
 
     def _ends_inside(self, function: Function, one: Instruction) -> bool:
         """Whether a function that an instruction enters, a destructor for instance, waits for the end of threads."""

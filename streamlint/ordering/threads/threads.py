@@ -125,7 +125,7 @@ class Threads:
 
     def _is_repeated(self, call: ModelledCall) -> bool:
         """Whether the call is reached again before anybody waits for the end of the thread."""
-        return self.reached(call.function, call.instruction, lambda _, one: one is call.instruction, False) is not None
+        return self.comes_behind(call.function, call.instruction, call.instruction)
 
     def closure(self, entries: list[Function]) -> list[Function]:
         """Functions and all that they run, as far as they are known."""
@@ -181,8 +181,23 @@ class Threads:
     def _ending(self) -> frozenset[str]:
         return self.transfer.names({"block"}, _is_end)
 
-    def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
-        """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""
+    def comes_behind(self, function: Function, first: Instruction, second: Instruction) -> bool:
+        """Whether an instruction of a function is reached behind another one before anybody waits for the end of threads.
+
+        What calls lead to is asked only on the ways between the two: most threads are started outside of loops.
+        """
+        graph = function.control
+        (home, place), (other, index) = function.homes[first], function.homes[second]
+        if not (home == other and place < index) and other not in graph.reach(graph.successors[home]):
+            return False
+        between = frozenset(block for block in graph.reach([home]) if other in graph.reach([block]))
+        return self.reached(function, first, lambda _, one: one is second, False, within=between) is not None
+
+    def reached(
+        self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0, within: frozenset[int] | None = None
+    ) -> Site | None:
+        """The first instruction behind another one that is looked for, before anybody waits for the end of threads; ``within`` blocks
+        of the function, where not in all."""
         graph, blocks = function.control, function.code.blocks
         home = function.blocks[one]
         waiting, seen = [(home, blocks[home].index(one) + 1)], set[int]()
@@ -198,7 +213,7 @@ class Threads:
                     break
                 returns |= each[0] in (op.RETURN, op.YIELD)
             if not ended:
-                waiting += [(after, 0) for after in graph.successors[block] if after not in seen]
+                waiting += [(after, 0) for after in graph.successors[block] if after not in seen and (within is None or after in within)]
                 seen.update(graph.successors[block])
         if not (returns and goes_up) or depth > 2:
             return None
