@@ -191,13 +191,23 @@ class Threads:
         if not (home == other and place < index) and other not in graph.reach(graph.successors[home]):
             return False
         between = frozenset(block for block in graph.reach([home]) if other in graph.reach([block]))
-        return self.reached(function, first, lambda _, one: one is second, False, within=between) is not None
+        return self._reached_in(function, first, lambda _, one: one is second, between)[0] is not None
 
-    def reached(
-        self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0, within: frozenset[int] | None = None
-    ) -> Site | None:
-        """The first instruction behind another one that is looked for, before anybody waits for the end of threads; ``within`` blocks
-        of the function, where not in all."""
+    def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
+        """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""
+        found, returns = self._reached_in(function, one, judge)
+        if found is not None or not (returns and goes_up) or depth > 2:
+            return found
+        for caller, call in self.transfer.callers(function):
+            found = self.reached(caller, call, judge, True, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def _reached_in(
+        self, function: Function, one: Instruction, judge: Judge, within: frozenset[int] | None = None
+    ) -> tuple[Site | None, bool]:
+        """The same in the function itself, or in some of its blocks, and whether the function returns before that."""
         graph, blocks = function.control, function.code.blocks
         home = function.blocks[one]
         waiting, seen = [(home, blocks[home].index(one) + 1)], set[int]()
@@ -207,7 +217,7 @@ class Threads:
             ended = False
             for each in blocks[block][begin:]:
                 if judge(function, each):
-                    return Site(function, each)
+                    return Site(function, each), returns
                 if self.ends(function, each) or self._leads_to_end(function, each):
                     ended = True
                     break
@@ -215,13 +225,7 @@ class Threads:
             if not ended:
                 waiting += [(after, 0) for after in graph.successors[block] if after not in seen and (within is None or after in within)]
                 seen.update(graph.successors[block])
-        if not (returns and goes_up) or depth > 2:
-            return None
-        for caller, call in self.transfer.callers(function):
-            found = self.reached(caller, call, judge, True, depth + 1)
-            if found is not None:
-                return found
-        return None
+        return None, returns
 
     def chooses_device(self, started: Started) -> bool:
         """Whether the threads make a device current: of two that do, each has its own, unless both name the same one."""
