@@ -16,7 +16,7 @@ from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.facts.graph.unused import Unused
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import last_part
+from streamlint.models import Row, last_part
 from streamlint.waits.entered import Context, Held, entered_by
 from streamlint.waits.given import Given
 from streamlint.waits.moved import Part, before, rows_of
@@ -139,19 +139,27 @@ class ReadAsHost:
         given = [each for _, register in argument_registers(function, one) for each in held_in(function, register)]
         if self._is_of_module(function, one):
             return [Part(function, each, ()) for each in given]
-        rows = (
-            rows_of(self.graph, function, one)
-            if opcode == op.INVOKE
-            else [call.row for call in self.graph.of_call(function, one).libraries]
-        )
+        return self._operands_of_call(part, one, given)
+
+    def _operands_of_call(self, part: Part, one: Instruction, given: list[int]) -> list[Part] | None:
+        """The same of a call of a library."""
+        function, rows = part.function, self._rows(part.function, one)
         if self._moves(function, one) or any(row is not None and row.effect == "transfer" for row in rows):
             return None
-        if not rows or last_name(function, one) in function.known("apart"):
+        if last_name(function, one) in function.known("apart") or not self._stays(rows):
             return []
-        if not all(row is not None and (row.effect in _AT_OPERANDS or row.get("type") in self._made_of) for row in rows):
-            return []
-        is_method = any(row is not None and (row.names[0].startswith(TENSOR) or row.get("made")) for row in rows) and opcode == op.INVOKE
+        is_method = one[0] == op.INVOKE and any(row is not None and (row.names[0].startswith(TENSOR) or row.get("made")) for row in rows)
         return [Part(function, each, ()) for each in (*given, *([one[3]] if is_method else ()))]
+
+    def _rows(self, function: Function, call: Instruction) -> list[Row | None]:
+        """The rows about what a call calls; None for a function that has none."""
+        if call[0] == op.INVOKE:
+            return list(rows_of(self.graph, function, call))
+        return [one.row for one in self.graph.of_call(function, call).libraries]
+
+    def _stays(self, rows: list[Row | None]) -> bool:
+        """Whether all of some calls compute on the device that their operands are on."""
+        return bool(rows) and all(row is not None and (row.effect in _AT_OPERANDS or row.get("type") in self._made_of) for row in rows)
 
     # --- modules
 

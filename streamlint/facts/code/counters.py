@@ -22,6 +22,7 @@ def is_counter(
     known: Callable[[Instruction], bool] | None = None,
 ) -> bool:
     """Whether a register holds the number of a loop's round, or that and a constant; what is ``known`` to count does so too."""
+    register = _behind_variable(function, register)
     one = function.definitions[register] if register >= 0 else None
     if one is None or depth == 0:
         return False
@@ -29,9 +30,6 @@ def is_counter(
         return True
     if one[0] in (op.NEXT, op.UNPACK):
         return is_number_of_round(function, one)
-    if one[0] == op.LOAD:
-        stored = [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
-        return len(stored) == 1 and is_counter(function, graph, home, stored[0], depth - 1, known)
     if one[0] in (op.BINARY, op.INPLACE):
         return any(is_counter(function, graph, home, left, depth - 1, known) for left in _moved(function, one))
     if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
@@ -135,3 +133,10 @@ def leaves_rounds(function: Function, header: int, after: int) -> bool:
     end = function.code.blocks[header][-1]
     is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
     return is_left and counts_rounds(function, unnegated(function, end[2])[0])
+
+
+def _behind_variable(function: Function, register: int) -> int:
+    """The register that a captured variable was stored from, where it is stored once; else the register itself."""
+    one = function.definitions[register] if register >= 0 else None
+    stored = [store[3] for store in function.by_opcode[op.STORE] if one is not None and one[0] == op.LOAD and store[2] == one[3]]
+    return stored[0] if len(stored) == 1 else register

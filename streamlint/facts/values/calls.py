@@ -94,10 +94,8 @@ class Calls(Parameters):
             self._call_instance(callee, arguments, target)
         elif isinstance(callee, Many):
             self.called_through(callee, arguments, target)
-        elif isinstance(callee, Chosen) and arguments.positional:
-            self._choose(callee.callee, arguments, target)
         elif isinstance(callee, PartialObject):
-            self.call(callee.callee, self._joined(callee.arguments, arguments), target)
+            self._call_partial(callee, arguments, target)
         elif isinstance(callee, External):
             self.library_call(callee, arguments, target)
         elif isinstance(callee, (LibraryObject, Memory)):
@@ -196,14 +194,18 @@ class Calls(Parameters):
 
     # --- entering a function
 
-    def _choose(self, callee: Object, arguments: Arguments, target: Node) -> None:
-        """A generic function runs this body, if an object arrives as the first argument that it is there for."""
+    def _call_partial(self, partial: PartialObject, arguments: Arguments, target: Node) -> None:
+        """What a partial object holds is called; one of a generic function's bodies if the first argument is an object that it is for."""
+        callee = partial.callee
 
         def arrived(value: Object) -> None:
             if not isinstance(callee, FunctionObject) or self.dispatched.takes(callee.function, value):
                 self.call(callee, arguments, target)
 
-        self.solver.when(arguments.positional[0], arrived)
+        if isinstance(partial, Chosen) and arguments.positional:
+            self.solver.when(arguments.positional[0], arrived)
+        else:
+            self.call(callee, self._joined(partial.arguments, arguments), target)
 
     def _enter_taking(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """Enter a function that takes the arguments; a call of another one raises."""
