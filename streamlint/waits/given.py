@@ -57,6 +57,12 @@ class Given:
         self._seen = around
         return found
 
+    def values(self, function: Function, register: int) -> list[Object]:
+        """What a register may hold, by what makes it as far as the program shows: what callers out of view may give is left out then."""
+        roots = self.roots(Held(function, register)) if register >= 0 and not function.is_cpp else None
+        every = [self.facts.values(each.function, each.register).values for each in roots or (Held(function, register),)]
+        return list(dict.fromkeys(value for values in every for value in values))
+
     def _roots(self, held: Held, depth: int) -> Roots | None:
         if held in self._known:
             return self._known[held]
