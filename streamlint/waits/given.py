@@ -18,7 +18,7 @@ from streamlint.waits.members import Members
 from streamlint.waits.operands import all_given, bound_of, operand_of, spread_for
 from streamlint.waits.questions import conditions
 
-_DEEPEST = 10
+_DEEPEST = 16
 _MOST_CALLS = 40
 _SAME = {op.COPY: 3, op.CAST: 4}
 _KEEPING = frozenset({"staticmethod", "classmethod"})

@@ -14,13 +14,12 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Held
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.wait import LIST
 
 _DEEPEST = 8
 """Calls and places that keep an index, on the way to where it is made."""
 _ELSEWHERE = frozenset({op.PARAM, op.ATTR, op.ITEM, op.NAME, op.LOAD})
 """What was made elsewhere."""
-LIST = "list"
-"""The type of what a library gives as a list of numbers."""
 
 
 def parts_of(function: Function, register: int) -> list[int]:
