@@ -95,7 +95,7 @@ class _Search:
         return None
 
     def _source(self, origin: Origin) -> tuple[int, tuple[Instruction, ...]]:
-        """The register of what was pinned, in the function that did, and what copies it into new pinned memory, where that was made first."""
+        """The register of what was pinned, in the function that did, and what copies it into pinned memory that was made for it."""
         site = origin.site
         if site is None or site.function.is_cpp:
             return op.NONE, ()

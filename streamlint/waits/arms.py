@@ -74,7 +74,7 @@ def _is_number(facts: Facts, function: Function, register: int) -> bool:
 
 
 def _counted_from(facts: Facts, function: Function, register: int) -> list[tuple[Function, int]] | None:
-    """The registers that hold numbers if a register does, also where they are made for callers in view; None if it may hold another thing."""
+    """The registers that hold numbers if a register does, also where calls in view make them; None if it may hold another thing."""
     one = function.definitions[register] if register >= 0 else None
     if one is None:
         return None

@@ -86,8 +86,8 @@ class DefaultDevices:
         return None
 
     def _entering(self, function: Function, depth: int) -> str:
-        """The default where a function is entered, if all calls of its name agree; without any, where it is handed on; else the one that its
-        file leaves."""
+        """The default where a function is entered, if all calls of its name agree; without any, where it is handed on; else the one
+        that its file leaves."""
         known = self._at_entry.get(function)
         if known is not None or depth > _DEEPEST or function.code.kind == "module":
             return known or _HOST
