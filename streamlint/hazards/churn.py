@@ -133,7 +133,8 @@ class Churning:
         return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
 
     def _dropped(self, held: Held, made: tuple[Site, ...], loops: list[Loop], keeps: bool) -> Iterator[Churn]:
-        """What no round keeps ends with the round: of the innermost loop, or of one around it, for which that only fills a list."""
+        """What no round keeps ends with the round: of the innermost loop, or of one around it, for which that only fills a list, or of a
+        loop that calls the function, whose end lets the list go."""
         for loop in loops:
             if not self._outlives(held, loop):
                 if self._is_churn(held, held.function, loop, made, ()):
@@ -141,6 +142,8 @@ class Churning:
                 return
             if keeps:
                 self.kept.add((held.function, loop))
+        if not self._leaves(held):
+            yield from self._repeated(held, made, ())
 
     def _outlives(self, held: Held, loop: Loop) -> bool:
         """Whether a place that is not made in the round holds the object."""

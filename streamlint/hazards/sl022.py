@@ -56,7 +56,8 @@ class _Search:
     @cached_property
     def pinning(self) -> frozenset[Function]:
         """The functions from which calls lead to what has the name of a function that pins."""
-        pins = self.context.transfer.candidates(frozenset({"pin"}))
+        candidates = self.context.transfer.candidates
+        pins = [*candidates(frozenset({"pin"})), *candidates(frozenset({"factory"}), "pin")]
         return frozenset(function for place in pins for function in self._ways(Site(*place)))
 
     def is_near_pinning(self, function: Function) -> bool:
@@ -80,16 +81,36 @@ class _Search:
         """The new memory that was pinned for a copy alone, in the round of the copy; None where it is another kind of copy."""
         origin, call = copy.origin, copy.call
         pinned = origin.site
-        if copy.direction != "h2d" or origin.how != "pinned" or pinned is None or pinned.instruction[0] != op.INVOKE:
+        source, filling = self._source(origin) if copy.direction == "h2d" else (op.NONE, ())
+        if pinned is None or source < 0:
             return None
-        site = Site(call.function, call.instruction)
-        if self._is_elsewhere(call.function) or call.function.code.name == "__init__" or self._is_used(pinned, self._ways(site)):
+        copying = self._ways(Site(call.function, call.instruction))
+        copying = {**copying, pinned.function: {*copying.get(pinned.function, ()), *filling}}
+        if self._is_elsewhere(call.function) or call.function.code.name == "__init__" or self._is_used(pinned, copying):
             return None
-        for made in self.origins.of(pinned.function, pinned.instruction[3], origin.known.context):
+        for made in self.origins.of(pinned.function, source, origin.known.context):
             size = self.sizes.of(made)
             if made.site is not None and (size.bytes is None or size.is_small) and self._is_new(made.site, pinned, copy):
                 return made, size
         return None
+
+    def _source(self, origin: Origin) -> tuple[int, tuple[Instruction, ...]]:
+        """The register of what was pinned, in the function that did, and what copies it into pinned memory that was made for it."""
+        site = origin.site
+        if site is None or site.function.is_cpp:
+            return op.NONE, ()
+        if origin.how == "pinned":
+            return site.instruction[3] if site.instruction[0] == op.INVOKE else op.NONE, ()
+        if origin.how != "factory" or origin.pinning != "pinned":
+            return op.NONE, ()
+        new, found = site.instruction[2], dict[Instruction, int]()
+        for use in site.function.uses[new]:
+            if use[0] == op.SET_ITEM and use[2] == new:
+                found[use] = use[4]
+            for call in self.context.transfer.modelled(site.function, use) if use[0] in (op.CALL, op.INVOKE) else ():
+                if call.row.effect == "copy" and call.one("dst") == new and (source := call.one("src")) is not None:
+                    found[use] = source
+        return next(iter(found.values()), op.NONE) if len(found) == 1 else op.NONE, tuple(found)
 
     def _ways(self, site: Site) -> dict[Function, set[Instruction]]:
         """By function: the place itself, and the calls that lead to it."""

@@ -13,7 +13,7 @@ from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.carried import Carried, Carriers
+from streamlint.transfer.carried import MOST, Carried, Carriers
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, Processes
 from streamlint.transfer.uses import Use, Uses
@@ -150,15 +150,16 @@ class _Workers:
 
     def _is_of_parent(self, function: Function, register: int, calls: Calls) -> bool:
         """Whether a register holds what the parent has made: an attribute, a global, a variable of a function around, also where the
-        calls that lead to the function hand it over."""
-        one = function.definitions[register]
-        while one is not None and one[0] in (op.ITEM, op.COPY, op.PHI, op.AWAIT):
-            one = function.definitions[one[3]]
-        if one is not None and one[0] == op.PARAM and calls:
-            caller, call = calls[-1]
-            given = operand_of(caller, call, function, one[3])
-            return given is not None and given >= 0 and self._is_of_parent(caller, given, calls[:-1])
-        return one is not None and one[0] in (op.ATTR, op.NAME, op.LOAD)
+        calls that lead to the function hand it over, alone or in a container."""
+        entered = [*(callee for callee, _ in calls[1:]), function]
+        context = tuple((callee, Site(*call)) for callee, call in zip(entered, calls, strict=False))
+        waiting = [Carried(function, register, context)]
+        for way in waiting:
+            one = way.instruction
+            if one is not None and one[0] in (op.ATTR, op.NAME, op.LOAD):
+                return True
+            waiting += [step for step in self.carriers.before(way) if step not in waiting and len(waiting) < MOST]
+        return False
 
     def collates_on_device(self, loader: ModelledCall) -> bool:
         """Whether the items of a dataset are on the device already, and the worker collates them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.objects import Container, Instance, LibraryObject, Site
 from streamlint.facts.repetition.hot import TRAINING
 from streamlint.facts.values.flags import Wanted, decided
 from streamlint.hazards.allocations import Allocations
@@ -95,11 +95,38 @@ class Trims:
             return
         is_long = any(map(self.inside.is_long, steps)) or any(step.is_deeper for step in works)
         waits = any(self.inside.waits(step) for step in steps if step.instruction != made[-1].instruction)
-        yield Trim(call, function, loop, made, not (is_long or waits) and self._is_often(function, loop, made))
+        is_often = self._is_often(function, loop, made) or self._serves(function, loop, steps)
+        yield Trim(call, function, loop, made, is_often and not (is_long or waits))
 
     def _is_often(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
         """Whether rounds are many: by their number, or as steps that train or run a module."""
         return self.rounds.least(function, loop) >= _MANY or any(self._is_stepwise(site.function) for site in made)
+
+    def _serves(self, function: Function, loop: Loop, steps: list[Step]) -> bool:
+        """Whether rounds go on for as long as somebody hands them something for a module: nothing counts them, and each takes from a
+        queue."""
+        if any(one[0] == op.MORE for one in function.code.blocks[loop.header]):
+            return False
+        calls = [step for step in steps if step.instruction[0] in (op.CALL, op.INVOKE)]
+        return any(map(self._takes, calls)) and any(step.instruction[0] == op.CALL and self._is_module(step) for step in calls)
+
+    def _takes(self, step: Step) -> bool:
+        """Whether a step takes something out of a queue, for which it waits if there is nothing."""
+        function, one = step.function, step.instruction
+        held = self.transfer.values(function, one[3]) if function.invokes(one, "queue-get") else ()
+        return any(isinstance(value, Container) and value.kind == "list" for value in held)
+
+    def _is_module(self, step: Step) -> bool:
+        """Whether a step calls a module of the library's, or of a class of the program."""
+        called = list(self.transfer.values(step.function, step.instruction[3]))
+        own = (value.definition for value in called if isinstance(value, Instance))
+        return any(map(self._is_class_of_modules, own)) or any(
+            (isinstance(each, LibraryObject) and each.kind == "module") or (isinstance(each, Container) and each.kind == "modules")
+            for each in called
+        )
+
+    def _is_class_of_modules(self, definition: ClassInfo) -> bool:
+        return any(map(self.facts.forwarded, self.facts.hierarchy.libraries(definition)))
 
     def _does_something(self, function: Function, loop: Loop) -> bool:
         """Whether a loop queues work or moves data."""
@@ -115,6 +142,6 @@ class Trims:
     def _is_stepwise(self, function: Function) -> bool:
         """Whether a function trains, or is a method of a module: it works in each of many steps."""
         owner = function.method.owner if function.method is not None else None
-        if owner is not None and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(owner))):
+        if owner is not None and self._is_class_of_modules(owner):
             return True
         return any(one.row.does in TRAINING for one in self.transfer.rounds.of(function))

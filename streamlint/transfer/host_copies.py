@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
@@ -47,6 +49,7 @@ class HostCopies:
     def __init__(self, origins: Origins) -> None:
         self.origins = origins
         self.contexts = origins.contexts
+        self.carriers = origins.carriers
 
     def of(self, call: ModelledCall) -> Iterator[HostCopy]:
         """The copies that a call may make; of C++ none with memory of callers whose flags keep it from being reached."""
@@ -94,7 +97,37 @@ class HostCopies:
         if module is None or to == "host" or call.function.is_cpp:
             return
         for known in self._from_callers(Known(call.function, module, ())):
-            yield from self._moved(call, known)
+            made = self.contexts.definition(known)
+            if made is not None and made[0] in (op.CALL, op.INVOKE):
+                yield from self._moved(call, known)
+            elif not self._may_be_pinned:
+                sources = self.carriers.sources(known.function, known.register, known.context)
+                alone = [each for each in sources if self._moved_by[each[:2]] == {Site(call.function, call.instruction)}]
+                yield from (copy for each in alone if len(alone) == len(sources) for copy in self._moved(call, Known(*each[:3])))
+
+    @cached_property
+    def _moved_by(self) -> dict[tuple[Function, int], set[Site]]:
+        """By the register that modules were made in: the calls that move them, also from a list, an attribute or a container of modules."""
+        found = defaultdict[tuple[Function, int], set[Site]](set)
+        for call in self.origins.transfer.sites({"module_to"}):
+            module = call.one("of", call.receiver)
+            for source in self.carriers.sources(call.function, module) if module is not None else ():
+                found[source.function, source.register].add(Site(call.function, call.instruction))
+        return found
+
+    @cached_property
+    def _may_be_pinned(self) -> bool:
+        """Whether the program may pin the parameters of modules: it stores pinned memory in them, or has a function for it."""
+        program, transfer = self.origins.facts.program, self.origins.transfer
+        stores = [store for unit in program.mentioning("data") if not unit.is_cpp for store in unit.attribute_stores.get("data", ())]
+        held = (value for store in stores if store.value >= 0 for value in transfer.values(store.function, store.value))
+        if any(isinstance(value, Memory) and value.pinning == "pinned" for value in held):
+            return True
+        pins = ((call.function, call.one("of", call.receiver)) for call in transfer.sites({"pin"}))
+        return any(
+            register is not None and function.is_parameter(register) and not self.origins.facts.call_places(function)
+            for function, register in pins
+        )
 
     def _from_callers(self, known: Known, depth: int = 0) -> Iterator[Known]:
         """Where a module is made: what callers hand in for a parameter."""

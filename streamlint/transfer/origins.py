@@ -12,7 +12,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.carried import Carriers
+from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, as_declared, chosen
@@ -25,7 +25,8 @@ from streamlint.waits.entered import Context, entered_by, entering, is_running
 # What gives one of its operands back, and where that stands.
 _PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
-_DEEPEST_BATCHES = 3
+_CARRIED = frozenset({op.LOAD, op.ATTR, op.ITEM, op.CALL, op.INVOKE})
+"""What gives what was put somewhere: a variable of closures, an attribute, an element, a function's result."""
 _MOST = 400
 """Steps of one question, and of those that wait for its answer."""
 _MOST_IN_ALL = 4_000
@@ -121,6 +122,14 @@ class Origins(Parts):
         step = _STEPS.get(one[0])
         return step(self, way, one) if step is not None else self.kept(way)
 
+    def _shared(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """A variable that closures share: what functions set it to."""
+        set_to = self.carriers.before(Carried(way.known.function, one[2]))
+        for each in set_to:
+            yield from self.walk(way.at(each.register, each.function))
+        if not set_to:
+            yield from self.kept(way)
+
     def _passed(self, way: Way, one: Instruction) -> Iterator[Origin]:
         return self.walk(way.at(one[_PASSED[one[0]]]))
 
@@ -179,8 +188,11 @@ class Origins(Parts):
                 continue
             seen.add(each.known)
             if one is None or one[0] != op.PARAM:
+                carried = self.carriers.sources(*each.known) if one is not None and one[0] in _CARRIED else ()
+                ends = (Known(*source[:3]) for source in carried)
                 yield each
-            elif len(each.known.context) < _DEEPEST_BATCHES:
+                yield from (each._replace(known=end) for end in ends if end != each.known)
+            elif len(each.known.context) < DEEPEST_CALLS:
                 is_entered = entered_by(each.known.context, each.known.function) is not None
                 given = self._arguments_of(each, one)
                 waiting += (_left(outer, each.known.function) for outer in given) if is_entered else given
@@ -358,6 +370,7 @@ _STEPS: dict[int, Callable[[Origins, Way, Instruction], Iterator[Origin]]] = {
     **dict.fromkeys((op.CALL, op.INVOKE), Origins._called),
     **dict.fromkeys((op.NEXT, op.ITEM, op.UNPACK), Origins.part),
     op.ATTR: Origins._attribute,
+    op.LOAD: Origins._shared,
     **dict.fromkeys((op.NAME, op.UNDEF), Origins._member),  # a member that a call may change is UNDEF before it
     op.ADDRESS_ITEM: Origins._element_address,
     **dict.fromkeys((op.BINARY, op.UNARY, op.COMPARE), Origins._operation),

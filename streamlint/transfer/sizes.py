@@ -19,6 +19,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
 from streamlint.waits.entered import Context
+from streamlint.waits.indices import is_mask
 from streamlint.waits.operands import argument_registers, makes_nothing
 
 STAGED = 1 << 16
@@ -79,6 +80,8 @@ class Sizes:
         context = origin.known.context
         if function.is_cpp and (origin.type in _CPP_TYPES or origin.type in function.unit.models.marked("contiguous")):
             return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
+        if one[0] == op.ITEM and (picked := self._of_rows(origin, one, depth)) is not None:
+            return Size(picked)
         if one[0] == op.ITEM and _picks_numbers(function, one):
             return self._joined(origin, [one[4]], depth)
         if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.INPLACE, op.ITEM):
@@ -96,10 +99,33 @@ class Sizes:
                 return self._made(call, context, depth)
             if effect == "compute":
                 return self._computed(origin, call, depth)
-            if effect == "transfer" and (source := call.one("of", call.receiver)) is not None:
+            if effect in ("transfer", "pin") and (source := call.one("of", call.receiver)) is not None:
                 found = [self.of(each, depth + 1) for each in self.origins.of(function, source, context)]
                 return found[0] if len(found) == 1 else Size()
         return Size()
+
+    def _of_rows(self, origin: Origin, one: Instruction, depth: int) -> int | None:
+        """The size of the rows that a tensor of whole numbers picks out of a whole tensor, where both shapes are known."""
+        function, context = origin.known.function, origin.known.context
+        table, index = (self.contexts.traced(Known(function, register, context)) for register in one[3:5])
+        tables, picks = self.origins.of(*table), self.origins.of(*index) if one[4] >= 0 else []
+        if len(tables) != 1 or len(picks) != 1 or tables[0].known[:2] != table[:2] or is_mask(self.contexts.facts, *index[:2]):
+            return None
+        whole, (rows, *_), counted = self.of(tables[0], depth + 1).bytes, self._shape(tables[0]) or [None], self._shape(picks[0])
+        if not (whole and rows) or not counted or None in counted:
+            return None
+        return whole * self.of_part(index, math.prod(each or 0 for each in counted), picks[0]) // rows
+
+    def _shape(self, origin: Origin) -> list[int | None]:
+        """The dimensions that memory is made with, also before it is pinned; empty where no call says them."""
+        for call in self.origins.calls(origin.known, origin.site.instruction) if origin.site is not None else ():
+            if shapes := call.all("shape"):
+                return [each for register in shapes for each in self._dimensions(Known(call.function, register, origin.known.context))]
+            source = call.one("of", call.receiver) if call.row.effect == "pin" else None
+            before = self.origins.of(call.function, source, origin.known.context) if source is not None else []
+            if len(before) == 1:
+                return self._shape(before[0])
+        return []
 
     def _of_module(self, function: Function, made: Instruction, context: Context) -> Size:
         """The parameters of a layer: as many as the numbers that it is made with multiply to; of several layers nobody knows."""
@@ -287,9 +313,7 @@ class Sizes:
         index = known.function.definitions[one[4]] if one is not None and one[0] == op.ITEM and one[4] >= 0 else None
         if index is None or index[0] != op.SLICE or origin.site is None:
             return whole
-        calls = self.origins.calls(origin.known, origin.site.instruction)
-        shapes = [self._dimensions(Known(call.function, each, origin.known.context)) for call in calls for each in call.all("shape")]
-        rows, length = shapes[0][0] if shapes and shapes[0] else None, self._length(known, index)
+        (rows, *_), length = self._shape(origin) or [None], self._length(known, index)
         return whole * length // rows if rows and length is not None and length < rows else whole
 
     def _length(self, known: Known, index: Instruction) -> int | None:

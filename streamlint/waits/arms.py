@@ -11,6 +11,8 @@ from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Held
 from streamlint.waits.sinks import called_name, is_said
 
 _PLAIN = frozenset(
@@ -58,23 +60,34 @@ def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[
 
 def _is_number(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a number of the host: written down, counted from such ones, or seen to be one."""
-    waiting, seen = [register], set[int]()
+    waiting, seen = [(function, register)], set[tuple[Function, int]]()
     while waiting:
-        each = waiting.pop()
-        one = function.definitions[each] if each >= 0 else None
-        if one is None:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        before = _counted_from(facts, *place)
+        if before is None:
             return False
-        if one[0] in _COUNTED:
-            waiting += [register for register in op.reads(one) if register not in seen]
-            seen.update(op.reads(one))
-        elif one[0] == op.CONST:
-            if not isinstance(function.unit.ir.constants[one[3]], (int, float)):
-                return False
-        else:
-            held = facts.values(function, each).values
-            if not held or not all(isinstance(value, Scalar) or _is_numeral(value) for value in held):
-                return False
+        waiting += before
     return True
+
+
+def _counted_from(facts: Facts, function: Function, register: int) -> list[tuple[Function, int]] | None:
+    """The registers that hold numbers if a register does, also where calls in view make them; None if it may hold another thing."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None:
+        return None
+    if one[0] in _COUNTED:
+        return [(function, each) for each in op.reads(one)]
+    if one[0] == op.CONST:
+        return [] if isinstance(function.unit.ir.constants[one[3]], (int, float)) else None
+    held = facts.values(function, register).values
+    if held and all(isinstance(value, Scalar) or _is_numeral(value) for value in held):
+        return []
+    roots = constants_of(facts).given.roots(Held(function, register))
+    made = [(root.function, root.register) for root in roots or ()]
+    return made if made and (function, register) not in made else None
 
 
 def _is_numeral(value: Object) -> bool:

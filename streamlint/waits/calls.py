@@ -12,6 +12,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import Parameter
 from streamlint.waits import sinks
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Held
 from streamlint.waits.holders import Frame, Holders, Member, Path, Places, State, fits, key_of
 from streamlint.waits.operands import argument_registers, bound_of, operand_of, selected
 from streamlint.waits.questions import alike
@@ -244,7 +246,7 @@ class Calls:
         return bool(numbers) and not any(isinstance(value, Memory) for value in values)
 
     def _is_running(self, function: Function, one: Instruction, others: list[int]) -> bool:
-        """Whether another argument is what the call gave before: by a phi, or from the place that the result is put into."""
+        """Whether another argument is what the call gave before: by a phi, from the place that the result is put into, or by a caller."""
         places: set[tuple[object, ...]] = set()
         for use in function.uses[one[2]]:
             if use[0] == op.SET_ATTR:
@@ -254,7 +256,10 @@ class Calls:
             elif use[0] in (op.STORE, op.SET_NAME):
                 places.add((op.LOAD if use[0] == op.STORE else op.NAME, function.unit.ir.constants[use[2]]))
         before = behind(function, others, lambda each: each[3:] if each[0] == op.PHI else ())
-        return any(each == one or self._place(function, each) in places for each in before)
+        if any(each == one or self._place(function, each) in places for each in before):
+            return True
+        given = constants_of(self.facts).given
+        return any(root[:2] == (function, one[2]) for other in others for root in given.roots(Held(function, other)) or ())
 
     def _place(self, function: Function, one: Instruction) -> tuple[object, ...]:
         if one[0] == op.ATTR:

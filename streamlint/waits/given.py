@@ -18,7 +18,7 @@ from streamlint.waits.members import Members
 from streamlint.waits.operands import all_given, bound_of, operand_of, spread_for
 from streamlint.waits.questions import conditions
 
-_DEEPEST = 10
+_DEEPEST = 16
 _MOST_CALLS = 40
 _SAME = {op.COPY: 3, op.CAST: 4}
 _KEEPING = frozenset({"staticmethod", "classmethod"})
@@ -56,6 +56,12 @@ class Given:
         found = self._roots(held, _DEEPEST)
         self._seen = around
         return found
+
+    def values(self, function: Function, register: int) -> list[Object]:
+        """What a register may hold, by what makes it as far as the program shows: what callers out of view may give is left out then."""
+        roots = self.roots(Held(function, register)) if register >= 0 and not function.is_cpp else None
+        every = [self.facts.values(each.function, each.register).values for each in roots or (Held(function, register),)]
+        return list(dict.fromkeys(value for values in every for value in values))
 
     def _roots(self, held: Held, depth: int) -> Roots | None:
         if held in self._known:

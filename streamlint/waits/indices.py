@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind
@@ -10,14 +11,15 @@ from streamlint.facts.code.objects import Constant, Container, External, Memory,
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Held
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.wait import LIST
 
 _DEEPEST = 8
-"""Calls up from an index to where it is made."""
-_MOST = 12
-"""Calls of a function that are looked at."""
-LIST = "list"
-"""The type of what a library gives as a list of numbers."""
+"""Calls and places that keep an index, on the way to where it is made."""
+_ELSEWHERE = frozenset({op.PARAM, op.ATTR, op.ITEM, op.NAME, op.LOAD})
+"""What was made elsewhere."""
 
 
 def parts_of(function: Function, register: int) -> list[int]:
@@ -35,8 +37,9 @@ def is_of_array(function: Function, register: int) -> bool:
 
 
 def is_mask(facts: Facts, function: Function, register: int, left: int = _DEEPEST) -> bool:
-    """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those; of a
-    parameter, what all callers give, and of a call, what all functions give back that it enters, ``left`` calls away at most."""
+    """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those; of what
+    was made elsewhere, all that callers give or that was put there, and of a call, what all functions give back that it enters, ``left``
+    steps away at most."""
 
     def onward(one: Instruction) -> Iterable[int]:
         joins = one[0] in (op.BINARY, op.UNARY) and function.text(one[3]) in ("&", "|", "^", "~")
@@ -48,9 +51,15 @@ def is_mask(facts: Facts, function: Function, register: int, left: int = _DEEPES
     if any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made):
         return True
     return left > 0 and any(
-        _is_given_mask(facts, function, one, left - 1) if one[0] == op.PARAM else _is_mask_returned(facts, function, one, left - 1)
+        _is_mask_returned(facts, function, one, left - 1) or _all_made(facts, function, one, partial(is_mask, facts, left=left - 1))
         for one in made
     )
+
+
+def _all_made(facts: Facts, function: Function, one: Instruction, is_so: Callable[[Function, int], bool]) -> bool:
+    """Whether an instruction takes what was made elsewhere, and something holds for all that makes it."""
+    roots = constants_of(facts).given.roots(Held(function, one[2])) if one[0] in _ELSEWHERE and not function.is_cpp else None
+    return bool(roots) and all(root[:2] != (function, one[2]) and is_so(root.function, root.register) for root in roots or ())
 
 
 def _is_mask_returned(facts: Facts, function: Function, one: Instruction, left: int) -> bool:
@@ -68,13 +77,6 @@ def _part(function: Function, register: int, place: int) -> list[int]:
     """The register of a part of a tuple that is written out; NONE for any other value."""
     parts = parts_of(function, register) if register >= 0 else []
     return [parts[place] if len(parts) > 1 and 0 <= place < len(parts) else op.NONE]
-
-
-def _is_given_mask(facts: Facts, function: Function, parameter: Instruction, left: int) -> bool:
-    calls = list(facts.call_places(function))
-    given = [(caller, operand_of(caller, call, function, parameter[3])) for caller, call in calls[:_MOST]]
-    is_known = 0 < len(calls) <= _MOST and all(caller is not function for caller, _ in given)
-    return is_known and all(each is not None and each >= 0 and is_mask(facts, caller, each, left) for caller, each in given)
 
 
 def is_masked(facts: Facts, function: Function, index: int) -> bool:
@@ -113,20 +115,19 @@ def _is_slice(function: Function, register: int) -> bool:
     return made is not None and made[0] == op.SLICE
 
 
-def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
+def is_of_numbers(facts: Facts, function: Function, register: int, left: int = _DEEPEST) -> bool:
     """Whether a register holds a tensor of indices: a factory counts them or makes whole numbers (``randint``), or an operation finds
-    places (``argmax``, ``nonzero``)."""
-    made = behind(
-        function,
-        [register],
-        lambda one: one[3:4] if function.invokes(one, "same-elements") else (),
-    )
+    places (``argmax``, ``nonzero``), here or ``left`` steps away at most."""
+    made = list(behind(function, [register], lambda one: one[3:4] if function.invokes(one, "same-elements") else ()))
     calls = [one for one in made if one[0] in (op.CALL, op.INVOKE)]
-    return any(row.get("counts") for one in calls for row in facts.rows(function, one)) or any(
+    if any(row.get("counts") for one in calls for row in facts.rows(function, one)) or any(
         isinstance(value, External) and value.name.rpartition(".")[2] in function.known("whole-numbers")
         for one in calls
         for value in facts.callees(function, one)
-    )
+    ):
+        return True
+    is_so = partial(is_of_numbers, facts, left=left - 1)
+    return left > 0 and any(_all_made(facts, function, one, is_so) for one in made)
 
 
 def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import DICT, LIST, last_name, pairs_of
-from streamlint.facts.code.objects import Constant, Instance, ModuleObject, Object
+from streamlint.facts.code.objects import Constant, Instance, Memory, ModuleObject, Object
 from streamlint.facts.code.stores import Store
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.facts import Facts
@@ -18,6 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import last_part
 from streamlint.waits.entered import Held, entered_by
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.origins import UNSURE
 from streamlint.waits.record_fields import RecordFields
 
 
@@ -47,7 +48,7 @@ class Members:
     def _of_objects(self, values: list[Object], name: str) -> list[Held] | None:
         """The same of objects whose classes are known."""
         classes = [value.definition for value in values if isinstance(value, Instance)]
-        if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in values):
+        if not classes or not all(isinstance(value, Instance) or _is_of_callers(value) for value in values):
             return None
         every = [self.of_class(each, name) for each in dict.fromkeys(classes)]
         return [each for found in every for each in found or ()] if None not in every else None
@@ -207,6 +208,11 @@ class Members:
             found = not any(True for _ in self._outside(name)) and all(store.function.code.name == "__init__" for store in inner)
             self._fixed[name] = found
         return found
+
+
+def _is_of_callers(value: Object) -> bool:
+    """Whether a value is what unknown callers may give, or a tensor that it is taken for, since training may compute with it."""
+    return getattr(value, "reason", "") == "caller" or (isinstance(value, Memory) and value.evidence.startswith(UNSURE))
 
 
 def _makes(function: Function, call: Instruction) -> bool:

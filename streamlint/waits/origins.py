@@ -23,7 +23,7 @@ from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
 from streamlint.waits.devices import names_gpu, on_gpu
-from streamlint.waits.indices import LIST
+from streamlint.waits.wait import LIST
 
 UNSURE = "?"
 LOSS, OUTPUT, PARAMETERS, GRADIENTS, TERM = "the loss", "the model's output", "parameters", "gradients", "a loss term"

@@ -18,6 +18,7 @@ from streamlint.models import StepRow
 from streamlint.waits.arms import chosen
 from streamlint.waits.calls import Calls
 from streamlint.waits.checking import only_checks
+from streamlint.waits.constants import constants_of
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
 from streamlint.waits.regions import serves, trains
@@ -206,7 +207,7 @@ class Flow:
 
     def _is_table(self, function: Function, register: int) -> bool:
         """Whether a register holds arrays or tensors of the host alone, which the device could keep and look up itself."""
-        held = self.facts.values(function, register).values
+        held = constants_of(self.facts).given.values(function, register)
         return not self.is_forward and bool(held) and all(isinstance(one, Memory) and one.space == "host" for one in held)
 
     def _is_replaced(self, state: State, one: Instruction) -> bool:

@@ -15,6 +15,9 @@ OF_LIST = "indexing"
 itself; an upload from pageable memory; an argument that must be a number; the whole device; the cache of an allocator; a step that reads
 what it goes by, before it works."""
 
+LIST = "list"
+"""The type of what a library gives as a list of numbers."""
+
 
 class Wait(NamedTuple):
     """An instruction at which the host waits for the device.

@@ -20,7 +20,7 @@ _HOST, _DEVICE, _UNKNOWN = "host", "device", "unknown"
 _HOST_NAMES = re.compile(r"cpu|meta|torch\.\w+$")
 _OF_OBJECTS = frozenset({"__init__", "__getitem__", "__getitems__", "__iter__", "__next__"})
 """Methods that no call names: they run when their object is made, or behind that."""
-_DEEPEST = 6
+_DEEPEST = 10
 _MOST_CALLERS = 20
 
 
@@ -86,12 +86,13 @@ class DefaultDevices:
         return None
 
     def _entering(self, function: Function, depth: int) -> str:
-        """The default where a function is entered, if all calls of its name agree; without any, the one that its file leaves."""
+        """The default where a function is entered, if all calls of its name agree; without any, where it is handed on; else the one
+        that its file leaves."""
         known = self._at_entry.get(function)
         if known is not None or depth > _DEEPEST or function.code.kind == "module":
             return known or _HOST
         self._at_entry[function] = _HOST  # of a function that calls itself, others decide
-        callers = [each for each in self._callers(function) if each[0] is not function]
+        callers = [each for each in self._callers(function) or self._handing(function) if each[0] is not function]
         ends = [(function.unit.body, end) for end in function.unit.body.by_opcode[op.RETURN]]
         found = {self._before(caller, call, depth + 1) for caller, call in callers or ends}
         self._at_entry[function] = said = found.pop() if len(found) == 1 else _UNKNOWN if found - {_HOST} else _HOST
@@ -107,6 +108,20 @@ class DefaultDevices:
         elif name in ("forward", "__call__", "<lambda>"):
             return []
         found = [each for each in self._naming(name) if not _is_of_other(*each, function)]
+        return found if len(found) <= _MOST_CALLERS else []
+
+    def _handing(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """Where a function that nothing calls by its name is handed on, or made: it runs behind that."""
+        if function.parent is not None and function.parent.code.kind != "module":
+            return [(function.parent, one) for one in function.parent.by_opcode[op.FUNCTION] if one[3] == function.code.number]
+        name = function.code.name
+        found = [
+            (each, one)
+            for unit in (self._mentioning(name) if function.owner is None else ())
+            for each in unit.functions
+            for one in (each.by_opcode[op.NAME] if each.code.kind != "module" else ())
+            if each.text(one[3]) == name
+        ]
         return found if len(found) <= _MOST_CALLERS else []
 
     def _naming(self, name: str) -> Iterator[tuple[Function, Instruction]]:
