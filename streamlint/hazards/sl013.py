@@ -9,6 +9,7 @@ from streamlint.findings import Finding, Step
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Direction, Memory, Refusal
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.warm_ups import WarmUps
 from streamlint.ordering.captures.capture_walk import Refused
 from streamlint.ordering.captures.captures import Captures
 from streamlint.transfer import device
@@ -21,9 +22,10 @@ _MADE = {"pinning-thread": "loader created here"}
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
+    rule, warm_ups = RULE(), WarmUps(context.transfer)
     for refused in Captures(context.transfer).find():
-        yield rule.report(_operation(context, refused))
+        if not warm_ups.has_run(refused):
+            yield rule.report(_operation(context, refused))
 
 
 def _operation(context: Context, refused: Refused) -> ops.Operation:

@@ -14,6 +14,15 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 _DEEPEST = 5
+_NAMING = frozenset({op.BIND, op.UNBIND})
+
+
+def _filled(method: Function) -> Iterator[str]:
+    """The attributes of the receiver into whose values a method puts elements."""
+    for put in method.by_opcode[op.SET_ITEM]:
+        one = method.definitions[put[2]] if put[2] >= 0 else None
+        if one is not None and one[0] == op.ATTR and method.is_parameter(one[3]):
+            yield method.text(one[4])
 
 
 class Batches:
@@ -52,11 +61,18 @@ class Batches:
         return bool(classes) and all(isinstance(value, Instance) for value in made) and all(self._pins(each, name) for each in classes)
 
     def _pins(self, definition: ClassInfo, name: str) -> bool:
-        """Whether a class pins a field by itself: all of them, where it sets none of its own when it does."""
+        """Whether a class pins a field by itself: all of them, where it sets none of its own when it does, and keeps what it pins."""
         found = self.facts.hierarchy.lookup(definition, "pin_memory")
         own = found[1] if found is not None else []
         stored = {field for field, stores in definition.own_stores.items() if any(store.function in own for store in stores)}
-        return self._is_pinned(definition) and (not stored or name in stored)
+        stored |= {field for method in own for field in _filled(method)}
+        return self._is_pinned(definition) and name in (stored or {name}) and (bool(stored) or not all(map(self._drops_pinned, own)))
+
+    def _drops_pinned(self, method: Function) -> bool:
+        """Whether a method pins memory, and no instruction uses a pinned copy."""
+        every = [(each, one) for each in method.below for one in each.by_opcode[op.INVOKE]]
+        pinned = [(each, one[2]) for each, one in every if any(call.row.effect == "pin" for call in self.transfer.modelled(each, one))]
+        return bool(pinned) and not any(use[0] not in _NAMING for each, register in pinned for use in each.uses[register])
 
     def collated(self, site: Site) -> Iterator[Known]:
         """What the batches hold of a loader that a call makes: what its own function returns, or the parts of a display that it returns."""

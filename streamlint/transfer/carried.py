@@ -19,8 +19,10 @@ from streamlint.support.memo import memoized
 from streamlint.transfer.carried_calls import ANY, Key, asked, given_on
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
+from streamlint.waits.constants import constants_of
 from streamlint.waits.entered import Context, entered_by
 from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of, spread_for
+from streamlint.waits.questions import conditions
 from streamlint.waits.record_fields import RecordFields
 
 MOST = 300
@@ -78,6 +80,7 @@ class Carriers:
         self.started = started
         self.facts = transfer.facts
         self.records = RecordFields(transfer.facts)
+        self.constants = constants_of(transfer.facts)
         self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
         self._parts: dict[tuple[Function, int, tuple[Key, ...]], tuple[Carried, ...]] = {}
 
@@ -359,7 +362,13 @@ class Carriers:
             given = (end[3] for end in callee.by_opcode[op.YIELD] if way.keys and way.keys[0].is_element and end[3] >= 0)
             yield from (way.inside(register, callee, entered) for register in given)
         else:
-            yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
+            ends = [end for end in callee.by_opcode[op.RETURN] if end[2] >= 0]
+            yield from (way.at(end[2], callee, entered) for end in ends if len(ends) == 1 or not self._is_never(callee, end, entered))
+
+    def _is_never(self, callee: Function, end: Instruction, entered: Context) -> bool:
+        """Whether a function does not come to an end of it by the calls that have entered it, as constants decide."""
+        asked = conditions(callee, callee.blocks[end]) if not callee.is_cpp else ()
+        return any(self.constants.truth(callee, register, entered) is (not holds) for register, holds in asked)
 
     def _classes(self, function: Function, one: Instruction) -> Iterator[ClassInfo]:
         """The classes of the program of which a call makes an object."""

@@ -75,16 +75,22 @@ class Channels:
         return {unit for unit in found if unit is not None} - self._near
 
     def _ends(self, effect: str) -> Iterator[End]:
-        seen: set[Site] = set()
+        found: dict[Site, list[ModelledCall]] = {}
         among = None if effect == "put" and self._near else self._near | self._imported  # few methods are called as those that put
         for call in self.transfer.sites(frozenset({effect}), among=among):
-            site = Site(call.function, call.instruction)
-            if not call.row.get("local") and call.instruction[0] == op.INVOKE and site not in seen:
-                seen.add(site)  # a queue of several types: one end all the same
-                channel = self.of(call.function, call.instruction[3])
-                held = self.transfer.values(call.function, call.instruction[3])
-                if channel or call.function.unit in self._near or any(isinstance(value, LibraryObject) for value in held):
-                    yield End(call, channel)
+            if not call.row.get("local") and call.instruction[0] == op.INVOKE:
+                found.setdefault(Site(call.function, call.instruction), []).append(call)
+        for (function, one), calls in found.items():
+            channel = self.of(function, one[3])
+            held = self.transfer.values(function, one[3])
+            if channel or function.unit in self._near or any(isinstance(value, LibraryObject) for value in held):
+                yield End(self._fitting(calls, channel), channel)
+
+    def _fitting(self, calls: list[ModelledCall], channel: Channel) -> ModelledCall:
+        """Of the methods that a call may mean, by the types of what it is called on, the one of a queue that was made."""
+        made = [value for site in channel for value in self.transfer.values(site.function, site.instruction[2])]
+        types = {value.type for value in made if isinstance(value, LibraryObject)}
+        return next((call for call in calls if call.name.rpartition(".")[0] in types), calls[0])
 
     # --- which channel
 

@@ -38,7 +38,7 @@ class Parts(Made):
         if is_memory or (is_made and self.of(known.function, base, known.context)):
             yield from self._part_of_memory(way, one)
             return
-        holder = self._mapping(known.function, one)
+        holder = self.mapping(known.function, one)
         elements = list(self.ways_to_elements(way.at(holder), 0))
         if not elements or None in elements:
             is_given = holder != base and self.of(known.function, holder, known.context)  # a mapping that a call out of view gives
@@ -95,7 +95,7 @@ class Parts(Made):
         found = [self._entries(result, key, depth + 1) for result in results]
         return None if None in found else [entry for each in found for entry in each or ()]
 
-    def _mapping(self, function: Function, one: Instruction) -> int:
+    def mapping(self, function: Function, one: Instruction) -> int:
         """What an element is taken from: of a loop over the pairs or values of a mapping, the mapping."""
         taken: Instruction | None = one
         if one[0] == op.UNPACK and one[4] == 1 and one[5] == 2 and one[6] == op.NONE:

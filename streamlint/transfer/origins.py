@@ -146,6 +146,16 @@ class Origins(Parts):
             found = self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
             yield from self._left(found, any(self.batches.is_pinned(each.known, name) for each in ends))
 
+    def _element(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """A part of a container or of memory; of one that an attribute of a batch holds, a loader may have pinned it."""
+        function = way.known.function
+        holder = self.contexts.definition(way.known._replace(register=self.mapping(function, one)))
+        if holder is not None and holder[0] == op.ITER:
+            holder = self.contexts.definition(way.known._replace(register=holder[3]))
+        is_field = holder is not None and holder[0] == op.ATTR and not function.is_cpp
+        name, ends = (function.text(holder[4]), self._batches(way.at(holder[3]))) if is_field and holder is not None else ("", iter(()))
+        yield from self._left(self.part(way, one), any(self.batches.is_pinned(each.known, name) for each in ends))
+
     def _of_gradient(self, way: Way, one: Instruction) -> list[Origin]:
         """Memory of its own that is where its object is, on a device (``x.grad``)."""
         known, name = way.known, way.known.function.text(one[4])
@@ -368,7 +378,7 @@ _STEPS: dict[int, Callable[[Origins, Way, Instruction], Iterator[Origin]]] = {
     op.PHI: Origins._joined,
     **dict.fromkeys(_PASSED, Origins._passed),
     **dict.fromkeys((op.CALL, op.INVOKE), Origins._called),
-    **dict.fromkeys((op.NEXT, op.ITEM, op.UNPACK), Origins.part),
+    **dict.fromkeys((op.NEXT, op.ITEM, op.UNPACK), Origins._element),
     op.ATTR: Origins._attribute,
     op.LOAD: Origins._shared,
     **dict.fromkeys((op.NAME, op.UNDEF), Origins._member),  # a member that a call may change is UNDEF before it

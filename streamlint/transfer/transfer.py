@@ -34,6 +34,7 @@ from streamlint.transfer import (
 from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.call_sites import CallSites
 from streamlint.transfer.calls import CALLING
+from streamlint.transfer.context_stacks import ContextStacks
 from streamlint.transfer.members import calls_member_of_others, member
 from streamlint.transfer.modelled import DeferredCall, ModelledCall, operands_of
 from streamlint.transfer.replaced import replaced, replacing
@@ -79,6 +80,7 @@ class Transfer(CallSites):
         super().__init__(graph)
         self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
         self._works: dict[tuple[Function, Instruction], tuple[work.Worked, ...]] = {}
+        self.stacks = ContextStacks(self.facts, self.modelled)
         self.asked: frozenset[Unit] | None = None
         """The files whose copies and other work are looked at, where not all are: what they meet is looked for in the whole program."""
         self.passed: list[Order] | None = None
@@ -215,6 +217,7 @@ class Transfer(CallSites):
         if self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
         yield from (Synchronized(call.stream(), call.name) for call in self.awaiting(function, one))
+        yield from self.stacks.waits(function, one)
 
     def awaiting(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The calls that have made a scope at whose end the host waits for a stream, where an instruction is that end."""
@@ -231,6 +234,7 @@ class Transfer(CallSites):
             yield Touched(operands_of(function, one))
             yield from self._behind_reference(function, one)
         yield from language.filled(function, one)
+        yield from self.stacks.waits(function, one)
         yield from numba_kernels.carried(self.facts, self.libraries, function, one)
         if self.facts.program.declares:
             yield from declared_waits.waited(self.facts, function, one, self.edges(function, one))

@@ -108,6 +108,8 @@ class WaitFinder:
 
     def _calls(self, function: Function) -> Iterator[Wait]:
         for call in self.graph.calls(function).libraries:
+            if call.name in self.facts.models.marked("folds"):
+                yield from self._folded(function, call.instruction)
             if call.row is not None:
                 yield from self._by_row(function, call, call.row)
             elif not function.is_cpp and (name := call.name.removeprefix("builtins.")) in _NUMBERS:
@@ -118,6 +120,14 @@ class WaitFinder:
         for one in self.graph.calls(function).unknown:
             if waits_for_device(self.graph, function, one):
                 yield Wait(function, one, DEVICE, OF_DEVICES, op.NONE)
+
+    def _folded(self, function: Function, one: Instruction) -> Iterator[Wait]:
+        """``reduce(max, losses)``: each pair is compared."""
+        given = [register for kind, register in argument_registers(function, one) if kind is None]
+        for value in self.facts.values(function, given[0]).values if len(given) > 1 else ():
+            row = self.facts.row_of(value) if isinstance(value, External) else None
+            if row is not None and row.get("compares") and isinstance(value, External) and self.reasons(function, one[2]):
+                yield Wait(function, one, CAST, value.name, one[2])
 
     def _is_computed(self, function: Function, register: int) -> bool:
         """Whether a register holds what a function of a library computes or makes: what else unknown code gives may be a list."""

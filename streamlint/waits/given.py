@@ -203,7 +203,8 @@ class Given:
             return [_outside(held, call, register) if register >= 0 else None]
         found: _Parts = []
         for key, spread in spread_for(caller, one, callee, index):
-            parts = self.under(_outside(held, call, spread), key, depth - 1)
+            taken = _taken_out(caller, spread, key, one)
+            parts = [_ABSENT] if taken else self.under(_outside(held, call, spread), key, depth - 1) if taken is False else None
             if parts is None:
                 return [None]
             found += [part for part in parts if part is not _ABSENT]
@@ -324,6 +325,13 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
     return Held(caller, register, context, held.classes if is_same else None, held.makers)
+
+
+def _taken_out(function: Function, register: int, key: object, call: Instruction) -> bool | None:
+    """Whether a key was taken out of a dictionary before a call that spreads it; None where that happens on some ways alone."""
+    pops = [use for use in function.uses[register] if use[0] == op.INVOKE and use[3] == register and function.invokes(use, "pops-key")]
+    taken = [use for use in pops if len(use) > 6 and function.constant(use[6]) == key and not function.runs_before(call, use)]
+    return any(function.runs_before(use, call) for use in taken) or (None if taken else False)
 
 
 def _asked_by_name(function: Function, one: Instruction) -> tuple[int, str] | None:

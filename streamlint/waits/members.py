@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import DICT, LIST, last_name, pairs_of
-from streamlint.facts.code.objects import Constant, Instance, Memory, ModuleObject, Object
+from streamlint.facts.code.objects import ClassObject, Constant, Instance, Memory, ModuleObject, Object
 from streamlint.facts.code.stores import Store
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.facts import Facts
@@ -107,8 +107,23 @@ class Members:
             fields = self._of_field(each, name) if name in self.facts.fields(each) else []
             if fields is None:
                 return None
-            found += [*fields, *(Held(each.body, register) for register in each.assigned.get(name, ()))]
+            found += [*fields, *self._defaults(each, name, fields)]
         return found or None
+
+    def _defaults(self, definition: ClassInfo, name: str, given: list[Held]) -> list[Held]:
+        """What a class's body says of an attribute: nothing of a field that all calls give which make records of the class."""
+        is_left_out = not given or not self._is_always_given(definition, name)
+        return [Held(definition.body, register) for register in definition.assigned.get(name, ())] if is_left_out else []
+
+    def _is_always_given(self, definition: ClassInfo, name: str) -> bool:
+        """Whether all calls that make records of a class give a field, so that none has the default."""
+        places = [place for place in self.facts.construction_places(definition) if not self._decorates(*place, definition)]
+        return all(self.records.of(*place) and name in {field for field, _ in self.records.given(*place)} for place in places)
+
+    def _decorates(self, function: Function, call: Instruction, definition: ClassInfo) -> bool:
+        """Whether a call is given a class itself: it is a decorator of that, which gives it back."""
+        held = [value for _, register in argument_registers(function, call) for value in self.facts.values(function, register).values]
+        return any(isinstance(value, ClassObject) and value.definition is definition for value in held)
 
     def _outside(self, name: str) -> Iterator[Store]:
         """Where an attribute of an object that is no receiver of a method is set."""

@@ -43,6 +43,8 @@ _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
 _PROTOCOLS = (op.ENTER, op.ITER, op.NEXT, op.AWAIT, op.YIELD_FROM, op.LAUNCH)
 _NAMING = (op.FUNCTION, op.NAME, op.LOAD)
+_PLAIN = frozenset({"staticmethod", "classmethod"})
+"""Decorators that give back a function as it is."""
 _ASKING = frozenset({"__iter__", "__next__", "__getattr__", "__setattr__"})
 """Methods that matter where a function of the language calls them on its arguments."""
 
@@ -249,7 +251,11 @@ class CallGraph:
 
     def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
         """The functions among called values that take what a call hands over."""
-        return (value.function for value in self.facts.functions_in(fitting(values, function, one)))
+        return self._run(function, one, (value.function for value in self.facts.functions_in(fitting(values, function, one))))
+
+    def _run(self, function: Function, one: Instruction, called: Iterable[Function]) -> Iterator[Function]:
+        """Those of the functions that an instruction calls whose bodies run."""
+        return (callee for callee in called if not _leaves_unrun(function, one, callee))
 
     def called(self, function: Function, call: Instruction) -> Node:
         """What a call instruction calls; have it solved with what is asked next."""
@@ -316,7 +322,9 @@ class CallGraph:
             started = dict.fromkeys(self.joining.started(function, libraries))
             is_joined = (elsewhere or bool(started)) and self.joining.is_joined(function, one)
             found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
-        found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
+        found.enter(
+            Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self._run(function, one, self.facts.enters(function, one))
+        )
         if one[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, value.frame.function) for value in self._iterated(function, one) if isinstance(value, Activation))
 
@@ -425,3 +433,9 @@ def _ended(function: Function) -> Iterator[int]:
     """The registers of what ends with a scope."""
     yield from (one[3] for one in function.by_opcode[op.EXIT])
     yield from (one[2] for one in function.by_opcode[op.DESTROY])
+
+
+def _leaves_unrun(function: Function, one: Instruction, callee: Function) -> bool:
+    """Whether a call makes a generator or a coroutine, and nobody takes a value from it or awaits it: its body does not run."""
+    is_made = one[0] in (op.CALL, op.INVOKE) and not callee.is_cpp and (callee.is_generator or "async" in callee.code.flags)
+    return is_made and _PLAIN.issuperset(callee.decorators) and all(use[0] in (op.BIND, op.UNBIND) for use in function.uses[one[2]])

@@ -143,19 +143,29 @@ class LibraryEffects(Selectors):
         if result in ("scalar", "none"):
             self.solver.add(target, self.scalar)
             return
-        kind = str(row.get("type", ""))
-        nodes = [*([self.holding(receiver)] if receiver is not None else []), *arguments.all]
         out = row.get("out")
-        for selector in out if isinstance(out, tuple) else ():
-            if (node := self.selected(selector, receiver, arguments)) is not None:
-                self.solver.edge(node, target)
+        given = [self.selected(selector, receiver, arguments) for selector in (out if isinstance(out, tuple) else ())]
+        for node in (each for each in given if each is not None):
+            self.solver.edge(node, target)
+            self.solver.when(node, partial(self._written_to, row, receiver, arguments, target))
         if result == "self" and receiver is not None:
             self.solver.add(target, receiver)
-            return
+        elif not any(node is not None for node in given):
+            self._fresh(row, receiver, arguments, target, "pageable")
+
+    def _written_to(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node, value: Object) -> None:
+        """What writes to memory that it is given makes none; what is not known may be memory of any kind."""
+        if not isinstance(value, Memory):
+            self._fresh(row, receiver, arguments, target, "unknown" if isinstance(value, Unknown) else "pageable")
+
+    def _fresh(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node, pinning: str) -> None:
+        """New memory that a computation gives, where its operands are."""
+        nodes = [*([self.holding(receiver)] if receiver is not None else []), *arguments.all]
+        kind = str(row.get("type", ""))
 
         def computed(kind: str) -> None:
             for node in nodes:
-                self.solver.when(node, lambda value: self._computed_from(value, kind, bool(row.get("host")), target))
+                self.solver.when(node, lambda value: self._computed_from(value, kind, "host" if row.get("host") else "", pinning, target))
 
         if receiver is None and kind and not row.get("host") and row.library in self.models.marked("device-alone"):
             self.solver.add(target, self.objects(Memory, "device", "unknown", kind, "literal"), None, arguments.site)
@@ -167,14 +177,16 @@ class LibraryEffects(Selectors):
         else:  # ``x.max(dim)`` or ``x.max(other)``
             self.solver.when(asked, lambda value: computed(one if isinstance(value, Memory) else kind))
 
-    def _computed_from(self, value: Object, kind: str, on_host: bool, target: Node) -> None:
+    def _computed_from(self, value: Object, kind: str, there: str, pinning: str, target: Node) -> None:
+        """What is computed from a value. ``there``: where, whatever that is; ``pinning``: of memory of the host."""
         if isinstance(value, Memory):
-            space = "host" if on_host else value.space
-            pinning = "pageable" if space == "host" else "unknown"
-            self.solver.add(target, self.objects(Memory, space, pinning, kind or value.type, value.evidence if space != "host" else "none"))
+            space = there or value.space
+            how = pinning if space == "host" else "unknown"
+            self.solver.add(target, self.objects(Memory, space, how, kind or value.type, value.evidence if space != "host" else "none"))
         elif isinstance(value, Container):
             held = self.any_element(value)
-            self.solver.when(held, lambda inner: self._computed_from(inner, kind, on_host, target) if isinstance(inner, Memory) else None)
+            inside = partial(self._computed_from, kind=kind, there=there, pinning=pinning, target=target)
+            self.solver.when(held, lambda inner: inside(inner) if isinstance(inner, Memory) else None)
         elif isinstance(value, Unknown):
             self.solver.add(target, value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.counters import is_counter
@@ -26,6 +26,10 @@ def next_round(function: Function, left: int, entered: int) -> Loop | None:
     return loop if loop is not None and left in loop.body else None
 
 
+Fills = Callable[[Function, int, Collection[int]], bool]
+"""Whether a queue holds as much as a register says once a slot of a ring comes again that some blocks go round in."""
+
+
 class Stretch(NamedTuple):
     """The blocks of a loop, or of a function that each round of a loop calls: that has no ``header`` of its own."""
 
@@ -36,7 +40,8 @@ class Stretch(NamedTuple):
 class Rounds:
     """The conditions in loops that ask which round it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, fills: Fills = lambda *_: False) -> None:
+        self.fills = fills
         self._later: dict[tuple[Function, int, bool], tuple[tuple[Key, bool], ...]] = {}
 
     def later(self, function: Function, loop: Loop, is_slot: bool = False) -> tuple[tuple[Key, bool], ...]:
@@ -51,11 +56,11 @@ class Rounds:
         key = function, stretch.header, is_slot
         known = self._later.get(key)
         if known is None:
-            known = self._later[key] = tuple(_later(function, stretch, is_slot))
+            known = self._later[key] = tuple(_later(function, stretch, is_slot, self.fills))
         return known
 
 
-def _later(function: Function, loop: Stretch, is_slot: bool) -> Iterator[tuple[Key, bool]]:
+def _later(function: Function, loop: Stretch, is_slot: bool, fills: Fills) -> Iterator[tuple[Key, bool]]:
     for block in sorted(loop.blocks):
         end = function.code.blocks[block][-1]
         if end[0] != op.BRANCH or block == loop.header:
@@ -66,7 +71,7 @@ def _later(function: Function, loop: Stretch, is_slot: bool) -> Iterator[tuple[K
         if _counts(function, loop, condition):
             said = True
         elif one is not None and one[0] == op.COMPARE:
-            said = _compared(function, one, loop, is_slot)
+            said = _compared(function, one, loop, is_slot, fills)
         if said is not None:
             yield alike(function, condition), said
 
@@ -86,12 +91,12 @@ def _is_of(function: Function, loop: Stretch, register: int, depth: int = 4) -> 
     return one[0] == op.ATTR or (innermost >= 0 and function.control.loops[innermost].header == loop.header)
 
 
-def _compared(function: Function, one: Instruction, loop: Stretch, is_slot: bool) -> bool | None:
+def _compared(function: Function, one: Instruction, loop: Stretch, is_slot: bool, fills: Fills) -> bool | None:
     """What a comparison says of a round's number and a constant or the size of a ring, or of how much a queue holds and that size."""
     operator, ring = function.text(one[3]), loop if is_slot else None
     for counted, other, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
         is_size = ring is not None and _is_size(function, other, ring)
-        if ring is not None and is_size and _is_queue(function, counted, ring):
+        if ring is not None and _is_queue(function, counted, ring) and (is_size or fills(function, other, ring.blocks)):
             return _FULL.get(asked)
         is_known = isinstance(function.constant(_plain(function, other)), int) or (is_size and asked in (">=", "<"))
         if is_known and _counts(function, loop, counted):

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.replayed_copies import Launch, ReplayedCopies
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.paths.conditions import Frame
+from streamlint.ordering.paths.ring_sizes import RingSizes
 from streamlint.ordering.paths.rounds import Rounds, next_round
 from streamlint.ordering.paths.states import MOST_GUESSES, State
 from streamlint.ordering.paths.turns import Pools
@@ -55,7 +56,7 @@ class Reuses(Indexed):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
-        self._rounds = Rounds()
+        self._rounds = Rounds(RingSizes(transfer.facts).fills)
         self._copied: Copied
         self._site: Site
         self._reported: Site  # of a copy that a graph runs, where it was captured
@@ -238,11 +239,18 @@ class Reuses(Indexed):
 
     def _is_later_round(self, state: State, one: Instruction) -> bool:
         """Whether a call comes in a later round than the copy, which a call behind it has made: a slot that it finds comes again."""
-        if state.frame.caller is not None or not state.path or state.path[-1] not in state.frame.function.homes:
+        frame, at = state.frame, one
+        while (caller := frame.caller) is not None and (call := frame.call) is not None:
+            frame, at = caller, call
+        function = frame.function
+        if not state.path or state.path[-1] not in function.homes or at not in function.homes:
             return False
-        function = state.frame.function
-        loops = [loop for loop in function.loop_heads.values() if function.blocks[one] in loop.body]
-        return any(function.blocks[state.path[-1]] in loop.body for loop in loops) and function.runs_before(one, state.path[-1])
+        begun = function.definitions[at[3]] if at[0] == op.NEXT else None
+        if begun is not None and begun[0] == op.ITER and begun[3] == state.path[-1][2]:
+            return True  # a generator goes on that the path has come out of
+        loops = [loop for loop in function.loop_heads.values() if function.blocks[at] in loop.body]
+        is_behind = at == state.path[-1] or function.runs_before(at, state.path[-1])
+        return is_behind and any(function.blocks[state.path[-1]] in loop.body for loop in loops)
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         yield from super()._returned(self._anew(state, state.frame.function), register)

@@ -26,7 +26,9 @@ from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, policy_in
 from streamlint.transfer.modelled import ModelledCall, is_null
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import bound_of, given_to
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Held
+from streamlint.waits.operands import bound_of, given_to, spread_for
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
 """What a stream is. ``held``: some stream that is found in an object, or that an unknown function gives."""
@@ -51,6 +53,7 @@ class Choices:
         self.handles = Handles(transfer, places)
         self.first = transfer.one_of(FirstRounds, transfer)
         self.fields = transfer.one_of(Fields, transfer, places)
+        self.constants = constants_of(transfer.facts)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -225,10 +228,23 @@ class Choices:
                 yield from self._of_pack(caller, call, function, index, inner)
                 continue
             given = given_to(caller, call, function, index)
-            if given is None:
+            if given is None and not caller.is_cpp and any(True for _ in spread_for(caller, call, function, index)):
+                yield from self._of_spread(function, index, inner)
+            elif given is None:
                 yield from self._left_out(function, index, inner)
             elif given >= 0:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
+
+    def _of_spread(self, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        """Python: what a parameter is that a call may give by what it spreads."""
+        parameter = next((one[2] for one in function.by_opcode[op.PARAM] if one[3] == index), op.NONE)
+        for part in self.constants.given.before(Held(function, parameter, ((function, calls[0]),))) or ():
+            if part is not None and (part.function, part.register) == function.default_place(index):
+                yield from self._left_out(function, index, calls)
+            elif part is not None:
+                passing = next((use for use in part.function.uses[part.register] if use[0] in (op.CALL, op.INVOKE)), None)
+                above = (Site(part.function, passing), *calls) if passing is not None and part.function is not calls[0].function else calls
+                yield from self.of_register(part.function, part.register, above[0], above)
 
     def _left_out(self, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
         """What a parameter is where a call leaves it out."""

@@ -12,6 +12,7 @@ from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
+from streamlint.support.memo import memoized
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation, DeviceOperations, stores_of
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -67,9 +68,19 @@ class Reach:
         if one[0] == op.DEL_ATTR and not function.is_cpp:
             return [Edge(one, callee) for callee in self._deleted(function, one)]
         edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
+        if not edges and not function.is_cpp:
+            edges = self._implicit(function).get(one, ())
         if function.is_cpp:
             edges = self._of_cpp(function, one, edges)
         return fitting(self.transfer, function, one, edges) if len({edge.callee for edge in edges}) > 1 else edges
+
+    @memoized
+    def _implicit(self, function: Function) -> dict[Instruction, tuple[Edge, ...]]:
+        """Python: the methods that instructions run without naming them: for the text of an object, its truth, an operator, a property."""
+        found: dict[Instruction, tuple[Edge, ...]] = {}
+        for edge in self.transfer.graph.all_calls(function).edges:
+            found[edge.instruction] = (*found.get(edge.instruction, ()), edge)
+        return found
 
     def _of_cpp(self, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
         """C++: also the constructors of what is declared, and methods by the declared types of their objects."""

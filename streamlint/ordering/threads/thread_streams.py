@@ -72,10 +72,19 @@ class ThreadStreams:
             if stream.kind == NAMED:
                 yield function, stream, ()
             return
-        if depth < _HIGHEST and not self._scoping.isdisjoint(self.transfer.facts.program.mentioning(function.code.name)):
+        if depth < _HIGHEST and self._may_be_called(function):
             for caller, call in self.transfer.callers(function):
                 for home, found, calls in self._currents_at(caller, call, depth + 1):
                     yield home, found, (*calls, Site(caller, call))
+
+    def _may_be_called(self, function: Function) -> bool:
+        """Whether a file that may make a stream current names a function, or one around it, which may give it under any name."""
+        mentioning, around = self.transfer.facts.program.mentioning, function
+        while self._scoping.isdisjoint(mentioning(around.code.name)):
+            if around.parent is None or around.parent.code.kind != "function":
+                return False
+            around = around.parent
+        return True
 
     @cached_property
     def _scoping(self) -> frozenset[Unit]:
