@@ -150,6 +150,8 @@ class CaptureWalk(Unordered):
         function = state.frame.function
         if one[0] in (op.CALL, op.INVOKE) and (self._is_foreign(state, one) or self.runs_module(function, one)):
             return True
+        if self._is_tensor_method(state, one):
+            return True
         held = {each.place for each in state.tracked if each.kind == BUFFER}
         computed = [operation for operation in self.device.of(function, one) if operation.kind == device.COMPUTE]
         if function.is_cpp and any(self.is_for_tensors(function, one, operation) for operation in computed):
@@ -162,6 +164,15 @@ class CaptureWalk(Unordered):
             return not held.isdisjoint(self.places.names(function, one[3]))
         viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
         return any(self._holds_device(state, register) for register in viewed)
+
+    def _is_tensor_method(self, state: State, one: Instruction) -> bool:
+        """Whether a method of a tensor that a module has given computes another one: its result is known by the path alone."""
+        function = state.frame.function
+        if function.is_cpp or one[0] != op.INVOKE or any(True for _ in self.transfer.modelled(function, one)):
+            return False
+        row = function.unit.models.method(TENSOR, function.text(one[4]))
+        is_tensor = row is not None and row.effect in ("compute", "view") and row.get("result") != "scalar"
+        return is_tensor and not self.transfer.edges(function, one) and self._holds_device(state, one[3])
 
     def _reads_host(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is given memory of the host: else what a capture computes is where the capture is."""
