@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import External, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.objects import External, LibraryObject, Object, Site, Unknown, given_in_view
 from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -174,8 +174,7 @@ class CaptureStreams(CaptureWalk):
         kinds = {held.kind for held in state.tracked if held.kind in ("origin", STREAM) and held.place in places}
         if kinds:
             return "in", (ORIGIN, *places) if "origin" in kinds else places
-        values = [value for value in values if not isinstance(value, External)]  # an attribute that a module's own class sets is no other
-        values = [value for value in values if getattr(value, "reason", "") != "caller"] or values
+        values = given_in_view(value for value in values if not isinstance(value, External))  # a module's own class sets that attribute
         details = {value.detail if isinstance(value, LibraryObject) else None for value in values}
         if details == {CURRENT}:
             return "in", (ORIGIN,)
