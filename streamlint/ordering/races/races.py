@@ -22,7 +22,7 @@ from streamlint.ordering.streams.lanes import Lane
 from streamlint.ordering.streams.unknown_calls import UnknownCalls
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import Worked
+from streamlint.transfer.work import Worked, received
 
 Begun = tuple[Function, Instruction, Worked]
 
@@ -66,7 +66,8 @@ class Races(RaceHandovers):
             if function.is_cpp or call.switch("asynchronous")[1] is not True or not (asked is None or function.unit in asked):
                 continue
             for work in self.transfer.works(function, one):
-                apart = work._replace(stream=Stream(APART, call.result, work.library), evident=False)
+                writes = (*work.writes, *received(call))
+                apart = work._replace(stream=Stream(APART, call.result, work.library), writes=writes, evident=False)
                 self._meeting = None
                 self._follow_accesses(function, one, apart, self.lanes.of(Frame(function, None, None, 0), one, apart.stream))
 
