@@ -47,7 +47,7 @@ class Races(RaceHandovers):
         """The races of the program, one for each second piece of work."""
         asked = self.transfer.asked
         found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
-        self._moves_modules = any(work.moves for (_, _, work), _ in found)
+        self._moves_modules = any(work.moves for (_, _, work), _ in found) or self._updates_modules()
         for begun, partners in found:
             if self.comes_to(begun[0], None if self.feeds_callers(*begun) else partners):
                 self._follow_work(*begun)
@@ -57,6 +57,10 @@ class Races(RaceHandovers):
         for second, race in self._found.items():
             others = dict.fromkeys(calls[-1] for calls in self._ways[second] if calls and calls[-1] not in race.second_calls)
             yield race._replace(others=tuple(others))
+
+    def _updates_modules(self) -> bool:
+        """Whether an optimizer of the program takes a step: it writes weights."""
+        return any(True for _ in self.transfer.sites({"launch"}, where=lambda row: row.get("updates") is not None))
 
     def _follow_collectives(self) -> None:
         """An asynchronous collective works on a stream of its own, which the current one waits for where its handle says so."""
