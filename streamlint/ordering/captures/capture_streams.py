@@ -201,9 +201,8 @@ class CaptureStreams(CaptureWalk):
 
     def _places(self, function: Function, register: int) -> tuple[Place, ...]:
         """What names a stream or an event: where it was made, or else the places that hold it."""
-        return _made(self.transfer.values(function, register) if register >= 0 else ()) or (
-            self.places.names(function, register) if register >= 0 else ()
-        )
+        values = self.transfer.values(function, register) if register >= 0 else ()
+        return _made(values) or (self.places.names(function, register) if register >= 0 else ())
 
     def _was_recorded(self, events: tuple[Place, ...]) -> bool:
         """Whether an event was recorded before the capture began, in the function that begins it."""

@@ -18,7 +18,6 @@ from streamlint.transfer.lifting import lifted
 from streamlint.transfer.spawns import Spawn
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
-from streamlint.waits.operands import operand_of
 
 _DEEPEST = 3
 
