@@ -142,15 +142,13 @@ class CaptureWalk(Unordered):
         """What a value from unknown code gives that is called in the capture is on the device, and so is what is computed of it."""
         if op.DEFINES[one[0]]:
             yield from self._listed(state, one)
-            if self._gives_device(state, one):
+            if self._gives_device(state, one) or self._is_tensor_method(state, one):
                 yield Tracked(BUFFER, register_place(one[2]))
 
     def _gives_device(self, state: State, one: Instruction) -> bool:
         """Whether the result of an instruction is on the device, as what is tracked is."""
         function = state.frame.function
         if one[0] in (op.CALL, op.INVOKE) and (self._is_foreign(state, one) or self.runs_module(function, one)):
-            return True
-        if self._is_tensor_method(state, one):
             return True
         held = {each.place for each in state.tracked if each.kind == BUFFER}
         computed = [operation for operation in self.device.of(function, one) if operation.kind == device.COMPUTE]
