@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, without_partials
+from streamlint.facts.code.objects import (
+    BoundMethod,
+    Constant,
+    FunctionObject,
+    Instance,
+    LibraryObject,
+    Object,
+    given_in_view,
+    without_partials,
+)
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.call_graph import Edge
 from streamlint.ir import Instruction
@@ -55,7 +64,7 @@ class Processes:
             return self.method_set(function.unit)
         said: set[str] = set()
         node = self.facts.values(function, register)
-        for value in list(node.values):
+        for value in given_in_view(node.values):
             if isinstance(value, Constant):
                 said.add(str(value.value) if value.value is not None else self.method_set(function.unit))
             elif isinstance(value, LibraryObject) and value.type == _CONTEXT:

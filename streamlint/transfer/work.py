@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Container, Instance, LibraryObject, are_plain
+from streamlint.facts.code.objects import Container, External, Instance, LibraryObject, are_plain
 from streamlint.facts.files.cpp_scopes import last_part
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.facts.graph.facts import Facts
@@ -20,7 +20,7 @@ from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, listed, packed_arguments
 from streamlint.transfer.policies import Policies
 from streamlint.waits.indices import is_gathered, parts_of
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import argument_registers, held_in, operand_of, selected_of, selectors
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 Modelled = Callable[[Function, Instruction], Iterable[ModelledCall]]
@@ -328,6 +328,24 @@ def _collective(call: ModelledCall) -> Iterator[Worked]:
     if call.row.get("part") is None:
         stream = Stream(CURRENT, library=call.row.library)
         yield Worked(stream, call.operands, tuple(call.all("writes")), call.name, call.row.library, evident=True)
+
+
+def received(call: ModelledCall) -> Iterator[int]:
+    """What the functions write that a batch starts, of objects that hold one and its arguments: ``P2POp(dist.irecv, tensor, peer)``."""
+    function, batch = call.function, call.one("batch")
+    if batch is None or batch < 0:
+        return
+    put = [use[-1] for use in function.uses[batch] if use[0] == op.APPEND or function.invokes(use, "puts")]
+    for register in (*held_in(function, batch), *put):
+        made = function.definitions[register]
+        given = argument_registers(function, made) if made is not None else []
+        for each in given:
+            names = {value.name for value in call.values(each[1]) if isinstance(value, External)}
+            row = function.unit.models.call(names.pop()) if len(names) == 1 else None
+            if row is not None and row.effect == "collective":
+                others = [other for other in given if other is not each]
+                yield from (held for selector in selectors(row, "writes") if (held := selected_of(others, selector)) is not None)
+                break
 
 
 def _launch(call: ModelledCall) -> Iterator[Worked]:

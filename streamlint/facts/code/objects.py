@@ -319,3 +319,9 @@ def are_plain(values: Collection[Object]) -> bool:
 def is_unknown(values: Iterable[Object]) -> bool:
     """Whether nothing is known of a value."""
     return all(isinstance(value, Unknown) for value in values)
+
+
+def given_in_view(values: Iterable[Object]) -> list[Object]:
+    """A value without what callers out of view may give for it; all of it where no caller in view gives anything."""
+    held = list(values)
+    return [value for value in held if not (isinstance(value, Unknown) and value.reason == "caller")] or held

@@ -178,6 +178,7 @@ WORK = (
         (
             key("part", "word", "`wait`: the stream waits for the handle, with `timeout` the host.", "issue wait"),
             key("writes", "places", "The buffers that are written."),
+            key("batch", "place", "A list of objects that hold a function of the library and its arguments; the call starts them all."),
             key("asynchronous", "switch", "The call returns a handle and does not wait."),
             key("timeout", "place", "The argument with which the host waits."),
             key("result", "word", "The handle, or a sequence of handles.", "handle sequence"),

@@ -7,12 +7,13 @@ from functools import cached_property
 
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import External, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.objects import External, LibraryObject, Object, Site, Unknown, given_in_view
 from streamlint.facts.values.constructions import is_constructor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.capture_walk import ORIGIN, CaptureWalk
 from streamlint.ordering.paths.conditions import Frame
+from streamlint.ordering.paths.on_path import as_passed
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places.places import Place
@@ -117,7 +118,7 @@ class CaptureStreams(CaptureWalk):
         if stream.kind == NULL:
             return "null", ()
         if stream.kind != CURRENT:
-            return self._named(state, function, stream.register)
+            return self._named(state, state.frame, stream.register)
         definition = function.definitions[stream.register] if stream.register >= 0 else None
         return self._ambient(state, definition if definition is not None and definition[0] in (op.CALL, op.INVOKE) else one)
 
@@ -132,9 +133,9 @@ class CaptureStreams(CaptureWalk):
             if chosen is not None and self._is_entered(frame.function, chosen):
                 break
             if chosen is not None and chosen.kind != UNKNOWN:  # what the methods of an object have set is seen on the way
-                return self._named(state, frame.function, chosen.register) if chosen.kind == NAMED else ("null", ())
+                return self._named(state, frame, chosen.register) if chosen.kind == NAMED else ("null", ())
             if (bound := self._bound(frame.function, chosen)) is not None:
-                return self._named(state, bound.function, bound.register)
+                return self._named(state, Frame(bound.function, None, None, 0), bound.register)
             if frame.call is None:
                 break
             one, frame = frame.call, frame.caller
@@ -166,13 +167,14 @@ class CaptureStreams(CaptureWalk):
             return ("out" if all(place.root[:2] == ("global", "site") for place in set_in) else "unknown"), set_in
         return "in", set_in or (ORIGIN,)
 
-    def _named(self, state: State, function: Function, register: int) -> tuple[str, tuple[Place, ...]]:
-        places = self._places(function, register)
+    def _named(self, state: State, frame: Frame, register: int) -> tuple[str, tuple[Place, ...]]:
+        holder, passed = as_passed(self.transfer, frame, register)
+        values = list(self.transfer.values(holder.function, passed)) if passed >= 0 else []
+        places = _made(values) or self._places(frame.function, register)
         kinds = {held.kind for held in state.tracked if held.kind in ("origin", STREAM) and held.place in places}
         if kinds:
             return "in", (ORIGIN, *places) if "origin" in kinds else places
-        held = self.transfer.values(function, register) if register >= 0 else ()
-        values = [value for value in held if not isinstance(value, External)]  # an attribute that a module's own class sets is no other
+        values = given_in_view(value for value in values if not isinstance(value, External))  # a module's own class sets that attribute
         details = {value.detail if isinstance(value, LibraryObject) else None for value in values}
         if details == {CURRENT}:
             return "in", (ORIGIN,)
@@ -200,9 +202,7 @@ class CaptureStreams(CaptureWalk):
     def _places(self, function: Function, register: int) -> tuple[Place, ...]:
         """What names a stream or an event: where it was made, or else the places that hold it."""
         values = self.transfer.values(function, register) if register >= 0 else ()
-        sites = [value.site for value in values if isinstance(value, LibraryObject) and value.detail not in (CURRENT,)]
-        creations = tuple(Place(("global", "site", site)) for site in sites if site is not None)
-        return creations or (self.places.names(function, register) if register >= 0 else ())
+        return _made(values) or (self.places.names(function, register) if register >= 0 else ())
 
     def _was_recorded(self, events: tuple[Place, ...]) -> bool:
         """Whether an event was recorded before the capture began, in the function that begins it."""
@@ -221,6 +221,12 @@ class CaptureStreams(CaptureWalk):
 def work_behind(site: object, lane: Place) -> Tracked:
     """Work of a fork that a stream or an event is behind."""
     return Tracked("work", Place(("global", "work", site, lane)))
+
+
+def _made(values: Iterable[Object]) -> Places:
+    """Where streams or events were made."""
+    sites = [value.site for value in values if isinstance(value, LibraryObject) and value.detail not in (CURRENT,)]
+    return tuple(Place(("global", "site", site)) for site in sites if site is not None)
 
 
 def _lane(held: Tracked) -> object:

@@ -142,7 +142,7 @@ class CaptureWalk(Unordered):
         """What a value from unknown code gives that is called in the capture is on the device, and so is what is computed of it."""
         if op.DEFINES[one[0]]:
             yield from self._listed(state, one)
-            if self._gives_device(state, one):
+            if self._gives_device(state, one) or self._is_tensor_method(state, one):
                 yield Tracked(BUFFER, register_place(one[2]))
 
     def _gives_device(self, state: State, one: Instruction) -> bool:
@@ -162,6 +162,15 @@ class CaptureWalk(Unordered):
             return not held.isdisjoint(self.places.names(function, one[3]))
         viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
         return any(self._holds_device(state, register) for register in viewed)
+
+    def _is_tensor_method(self, state: State, one: Instruction) -> bool:
+        """Whether a method of a tensor that a module has given computes another one: its result is known by the path alone."""
+        function = state.frame.function
+        if function.is_cpp or one[0] != op.INVOKE or any(True for _ in self.transfer.modelled(function, one)):
+            return False
+        row = function.unit.models.method(TENSOR, function.text(one[4]))
+        is_tensor = row is not None and row.effect in ("compute", "view") and row.get("result") != "scalar"
+        return is_tensor and not self.transfer.edges(function, one) and self._holds_device(state, one[3])
 
     def _reads_host(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is given memory of the host: else what a capture computes is where the capture is."""

@@ -69,11 +69,15 @@ class Training:
             for place, is_module in self._made_with(function, register) or ():
                 yield Tracked(BUFFER, place.behind(WEIGHTS) if is_module else place.behind(ANY))
 
-    def writes(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
-        """Whether a step of an optimizer writes weights that are tracked."""
+    def stepped(self, function: Function, optimizer: int) -> Iterator[Place]:
+        """The modules whose weights a step of an optimizer writes."""
+        yield from (place for place, is_module in self._made_with(function, optimizer) or () if is_module)
+
+    @staticmethod
+    def are_weights(modules: Iterable[Place], tracked: Iterable[Tracked]) -> bool:
+        """Whether the weights of modules, or of parts of them, are tracked."""
         held = [Place(one.place.root, one.place.path[: one.place.path.index(WEIGHTS)]) for one in tracked if WEIGHTS in one.place.path]
-        made = [place for register in work.steps if held for place, is_module in self._made_with(function, register) or () if is_module]
-        return any(_meet(place, one) for place in made for one in held)
+        return bool(held) and any(_meet(place, one) for place in modules for one in held)
 
     def reads(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
         """Whether work reads gradients that are tracked: an optimizer that is not known may be one of any module."""

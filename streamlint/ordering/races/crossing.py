@@ -10,6 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
+from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import ANY, ASIDE, Element, Place
 from streamlint.ordering.races.beginnings import CHOOSING
@@ -109,7 +110,7 @@ class Crossing(Races):
     def _is_object(self, state: State, register: int, held: Tracked) -> bool:
         """Whether a place holds the tensor itself that a register holds: no view of it, and not what it is a view of. What was computed of
         it may refer to it for the backward pass, but then to the tensor, whatever its storage is."""
-        if held.place in self.places.names(state.frame.function, register):
+        if held.place in self._names_on_path(state.frame, register):
             return True
         frame: Frame | None = state.frame
         root = held.place.root
@@ -124,6 +125,24 @@ class Crossing(Races):
             return (function, mine) == _given(state.frame, register)
         is_view = any(isinstance(each, Viewed) for each in self.transfer.of(function, definition))
         return not is_view and bool(self.transfer.works(function, definition))
+
+    def _names_on_path(self, frame: Frame, register: int) -> Iterator[Place]:
+        """The names of what a register holds: those of its function, and of the callers that have passed it or its object."""
+        depth, places = frame.depth, list(self.places.names(frame.function, register))
+        while True:
+            yield from (place if frame.depth == depth else aside(place, frame.depth) for place in places)
+            function, caller, call = frame.function, frame.caller, frame.call
+            if caller is None or call is None or call[0] not in (op.CALL, op.INVOKE):
+                return
+            above: list[Place] = []
+            for root, path in (place for place in places if place.root[0] == "parameter"):
+                index = int(str(root[1]))
+                is_receiver = index == 0 and function.has_receiver and call[0] == op.INVOKE
+                given = call[3] if is_receiver else operand_of(caller.function, call, function, index)
+                names = self.places.names(caller.function, given) if given is not None and given >= 0 else ()
+                above += [name.behind(*path) for name in names]
+            above += [source for place in above for source in self.members.given(caller.function, place)]
+            frame, places = caller, above
 
     def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
         return any(held.kind == USED for held in tracked)

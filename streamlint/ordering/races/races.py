@@ -25,7 +25,7 @@ from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Copied, 
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import Worked
+from streamlint.transfer.work import Worked, received
 
 Begun = tuple[Function, Instruction, Worked]
 
@@ -50,7 +50,7 @@ class Races(RaceHandovers):
         """The races of the program, one for each second piece of work."""
         asked = self.transfer.asked
         found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
-        self._moves_modules = any(work.moves for (_, _, work), _ in found)
+        self._moves_modules = any(work.moves for (_, _, work), _ in found) or self._updates_modules()
         for begun, partners in found:
             if self.comes_to(begun[0], None if self.feeds_callers(*begun) else partners):
                 self._follow_work(*begun)
@@ -61,6 +61,10 @@ class Races(RaceHandovers):
             others = dict.fromkeys(calls[-1] for calls in self._ways[second] if calls and calls[-1] not in race.second_calls)
             yield race._replace(others=tuple(others))
 
+    def _updates_modules(self) -> bool:
+        """Whether an optimizer of the program takes a step: it writes weights."""
+        return any(True for _ in self.transfer.sites({"launch"}, where=lambda row: row.get("updates") is not None))
+
     def _follow_collectives(self) -> None:
         """An asynchronous collective works on a stream of its own, which the current one waits for where its handle says so."""
         asked = self.transfer.asked
@@ -69,7 +73,8 @@ class Races(RaceHandovers):
             if function.is_cpp or call.switch("asynchronous")[1] is not True or not (asked is None or function.unit in asked):
                 continue
             for work in self.transfer.works(function, one):
-                apart = work._replace(stream=Stream(APART, call.result, work.library), evident=False)
+                writes = (*work.writes, *received(call))
+                apart = work._replace(stream=Stream(APART, call.result, work.library), writes=writes, evident=False)
                 self._meeting = None
                 self._follow_accesses(function, one, apart, self.lanes.of(Frame(function, None, None, 0), one, apart.stream))
 

@@ -12,15 +12,14 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.threads.sent_tensors import sent
 from streamlint.transfer.actions import Lost
+from streamlint.transfer.carried_calls import Key
 from streamlint.transfer.channels import Channel, Channels, End
 from streamlint.transfer.lifting import lifted
 from streamlint.transfer.spawns import Spawn
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
-from streamlint.waits.operands import operand_of
 
 _DEEPEST = 3
-_PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI})
 
 
 class Forwarded(NamedTuple):
@@ -49,56 +48,28 @@ class ChannelUses:
             taken = self._taken(function, register)
             if taken is None:
                 continue
-            received, part = taken
+            received, keys = taken
             for source in self.channels.puts:
                 others = self.channels.runs.get(source.site.function, ())
-                if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, part):
+                if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, keys):
                     yield Forwarded(put.site, source.site, own[0].start if own else None)
                     return
 
-    def _taken(self, function: Function, register: int, depth: int = 0) -> tuple[Channel, int | None] | None:
-        """The channel that a value was taken from, and which part of what was taken it is."""
-        part: int | None = None
-        seen: set[int] = set()
-        while register >= 0 and register not in seen:
-            seen.add(register)
-            one = function.definitions[register]
-            if one is None:
-                return None
-            if one[0] == op.UNPACK and part is None:
-                part, register = one[4], one[3]
-            elif one[0] in _PASSED_ON:
-                register = one[3]
-            elif one[0] == op.INVOKE and any(call.row.effect == "get" for call in self.transfer.modelled(function, one)):
-                return self.channels.of(function, one[3]), part
-            else:
-                found = (self._taken(*there, depth + 1) for there in self._elsewhere(function, one) if depth < _DEEPEST)
-                taken = next((each for each in found if each is not None), None)
-                return (taken[0], part if part is not None else taken[1]) if taken is not None else None
+    def _taken(self, function: Function, register: int) -> tuple[Channel, tuple[Key, ...]] | None:
+        """The channel that a value was taken from, and the keys that lead to it from what was taken."""
+        for root in self.channels.carriers.roots(function, register) if register >= 0 else ():
+            one = root.instruction
+            if one is not None and one[0] == op.INVOKE and any(c.row.effect == "get" for c in self.transfer.modelled(root.function, one)):
+                return self.channels.of(root.function, one[3]), root.keys
         return None
 
-    def _elsewhere(self, function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
-        """Where a value comes from that callers give, or that a called function gives back."""
-        if one[0] == op.PARAM:
-            for caller, call in self.transfer.facts.call_places(function):
-                register = operand_of(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
-                if register is not None:
-                    yield caller, register
-        elif one[0] in (op.CALL, op.INVOKE):
-            for edge in self.transfer.edges(function, one):
-                if edge.is_direct:
-                    yield from ((edge.callee, end[2]) for end in edge.callee.by_opcode[op.RETURN])
-
-    def _sends(self, source: End, part: int | None) -> bool:
-        """Whether a put sends memory of a device, in a part of what it sends."""
+    def _sends(self, source: End, keys: tuple[Key, ...]) -> bool:
+        """Whether a put sends memory of a device, behind some keys of what it sends."""
         function = source.site.function
-        if part is None:
+        if not keys:
             return bool(sent(function, source, self.uses))
-        for register in source.call.all("of"):
-            built = function.definitions[register]
-            if built is not None and built[0] == op.BUILD and 4 + part < len(built) and self.uses.on_device(function, built[4 + part]):
-                return True
-        return False
+        parts = (part for register in source.call.all("of") for part in self.channels.carriers.parts(function, register, keys))
+        return any(self.uses.on_device(part.function, part.register) for part in parts)
 
     # --- processes that end
 
