@@ -9,6 +9,7 @@ from streamlint.findings import Finding, Step
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Direction, Memory, Refusal
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.warmed import WarmUps
 from streamlint.ordering.captures.capture_walk import Refused
 from streamlint.ordering.captures.captures import Captures
 from streamlint.transfer import device
@@ -22,8 +23,11 @@ _MADE = {"pinning-thread": "loader created here"}
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
-    for refused in Captures(context.transfer).find():
-        yield rule.report(_operation(context, refused))
+    captures = Captures(context.transfer)
+    warm_ups = WarmUps(context.transfer, captures.places)
+    for refused in captures.find():
+        if not warm_ups.is_done_before(refused):
+            yield rule.report(_operation(context, refused))
 
 
 def _operation(context: Context, refused: Refused) -> ops.Operation:
