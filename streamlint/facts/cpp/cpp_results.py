@@ -20,8 +20,10 @@ _NAMED = frozenset({op.CONST, op.NAME})
 
 
 class Guard(NamedTuple):
-    """What leads to a result: a parameter that is, or is not, the same as something, or that is true where there is no ``other``."""
+    """What leads to a result: a parameter that is, or is not, the same as something, or that is true where there is no ``other``. It has
+    a number and a register."""
 
+    index: int
     parameter: int
     other: int
     holds: bool
@@ -39,8 +41,7 @@ class CppResults(CppCalls):
 
     def dependence(self, function: Function) -> frozenset[int]:
         found = super().dependence(function)
-        guards = (guard for result in self._results(function) for guard in result.guards)
-        return found | {function.definitions[guard.parameter][3] for guard in guards}  # type: ignore[index]
+        return found.union(guard.index for result in self._results(function) for guard in result.guards)
 
     def _join(self, frame: Frame, opcode: int, node: Node) -> None:
         results = self._results(frame.function) if opcode == op.RETURN and frame.arguments is not None else ()
@@ -53,29 +54,28 @@ class CppResults(CppCalls):
         return lambda: self.solver.edge(self.register(frame, register), node)
 
     def _where(self, frame: Frame, guards: tuple[Guard, ...], action: Callable[[], None]) -> None:
-        """Run an action where what arrives at parameters may lead to it, or nothing arrives there."""
+        """Run an action where what arrives at parameters may lead to it, or nothing arrives that says otherwise."""
         if not guards:
             action()
             return
         guard = guards[0]
-        asked = self.register(frame, guard.parameter)
+        nodes = [self.register(frame, each) for each in (guard.parameter, guard.other) if each >= 0]
 
         def onward() -> None:
             self._where(frame, guards[1:], action)
 
         def arrived(value: Object) -> None:
-            if guard.other == op.NONE:
-                if not isinstance(value, Constant) or bool(value.value) == guard.holds:
-                    onward()
-                return
-            self.solver.when(self.register(frame, guard.other), lambda other: compared(value, other))
+            if guard.other >= 0:
+                self.solver.when(nodes[1], lambda other: compared(self._is_same(frame.function, value, other)))
+            else:
+                compared(bool(value.value) if isinstance(value, Constant) else None)
 
-        def compared(value: Object, other: Object) -> None:
-            if self._is_same(frame.function, value, other) is not (not guard.holds):
+        def compared(truth: bool | None) -> None:
+            if truth is None or truth == guard.holds:
                 onward()
 
-        self.solver.when(asked, arrived)
-        self.solver.at_last(lambda: None if asked.values else onward())
+        self.solver.when(nodes[0], arrived)
+        self.solver.at_last(lambda: None if all(node.values for node in nodes) else onward())
 
     def _is_same(self, function: Function, value: Object, other: Object) -> bool | None:
         """Whether two constants, or two enumerators of one type, are the same; None where that is not known."""
@@ -94,19 +94,26 @@ class CppResults(CppCalls):
     def _results(self, function: Function) -> tuple[Result, ...]:
         """What a function gives back; nothing where no parameter decides it."""
         ends = [one for one in function.by_opcode[op.RETURN] if one[2] != op.NONE] if function.is_cpp else []
+        if len(ends) == 1 and not _is_choice(function, ends[0]):
+            return ()
         found = [result for one in ends for result in _given_back(function, one)]
-        return tuple(found) if len(found) > 1 and any(result.guards for result in found) else ()
+        return tuple(found) if any(result.guards for result in found) else ()
 
 
 def _given_back(function: Function, end: Instruction) -> Iterator[Result]:
     """What an end of a function gives back: each way of a choice by itself."""
-    home, made = function.blocks[end], function.definitions[end[2]]
-    if made is None or made[0] != op.PHI:
-        yield Result(end[2], tuple(_guards(function, home)))
+    made = function.definitions[end[2]]
+    if made is None or not _is_choice(function, end):
+        yield Result(end[2], tuple(_guards(function, function.blocks[end])))
         return
     joined = function.blocks[made]
     for register, before in zip(made[3:], function.phi_order[joined], strict=False):
         yield Result(register, (*_asked(function, before, joined), *_guards(function, before)))
+
+
+def _is_choice(function: Function, end: Instruction) -> bool:
+    made = function.definitions[end[2]]
+    return made is not None and made[0] == op.PHI
 
 
 def _guards(function: Function, block: int) -> Iterator[Guard]:
@@ -128,17 +135,17 @@ def _asked(function: Function, block: int, after: int) -> Iterator[Guard]:
         return
     register, is_turned = unnegated(function, end[2])
     holds, one = (after == end[3]) != is_turned, function.definitions[register]
-    if _is_parameter(function, register):
-        yield Guard(uncast(function, register), op.NONE, holds)
+    if (parameter := _parameter(function, register)) is not None:
+        yield Guard(parameter[3], parameter[2], op.NONE, holds)
     elif one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("==", "!="):
         holds = holds == (function.text(one[3]) == "==")
         for asked, other in ((one[4], one[5]), (one[5], one[4])):
-            made = function.definitions[uncast(function, other)]
-            if _is_parameter(function, asked) and made is not None and made[0] in _NAMED:
-                yield Guard(uncast(function, asked), uncast(function, other), holds)
+            parameter, made = _parameter(function, asked), function.definitions[uncast(function, other)]
+            if parameter is not None and made is not None and made[0] in _NAMED:
+                yield Guard(parameter[3], parameter[2], made[2], holds)
 
 
-def _is_parameter(function: Function, register: int) -> bool:
-    """Whether a register holds a parameter, as it was given."""
-    one = function.definitions[uncast(function, register)]
-    return one is not None and one[0] == op.PARAM and not (one[3] == 0 and function.has_receiver)
+def _parameter(function: Function, register: int) -> Instruction | None:
+    """The parameter that a register holds as it was given, if it is no receiver."""
+    one = function.definitions[uncast(function, register)] if register >= 0 else None
+    return one if one is not None and one[0] == op.PARAM and not (one[3] == 0 and function.has_receiver) else None
