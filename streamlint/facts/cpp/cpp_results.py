@@ -23,7 +23,7 @@ class Guard(NamedTuple):
     """What leads to a result: a parameter that is, or is not, the same as something, or that is true where there is no ``other``. It has
     a number and a register."""
 
-    index: int
+    number: int
     parameter: int
     other: int
     holds: bool
@@ -41,7 +41,7 @@ class CppResults(CppCalls):
 
     def dependence(self, function: Function) -> frozenset[int]:
         found = super().dependence(function)
-        return found.union(guard.index for result in self._results(function) for guard in result.guards)
+        return found.union(guard.number for result in self._results(function) for guard in result.guards)
 
     def _join(self, frame: Frame, opcode: int, node: Node) -> None:
         results = self._results(frame.function) if opcode == op.RETURN and frame.arguments is not None else ()
