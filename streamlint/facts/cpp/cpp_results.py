@@ -60,9 +60,12 @@ class CppResults(CppCalls):
             return
         guard = guards[0]
         nodes = [self.register(frame, each) for each in (guard.parameter, guard.other) if each >= 0]
+        passed: list[Guard] = []  # each guard leads on once, however many values pass it
 
         def onward() -> None:
-            self._where(frame, guards[1:], action)
+            if not passed:
+                passed.append(guard)
+                self._where(frame, guards[1:], action)
 
         def arrived(value: Object) -> None:
             if guard.other >= 0:
