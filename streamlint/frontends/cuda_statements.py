@@ -133,7 +133,8 @@ class StatementReader(ExpressionReader):
         if specifier is not None and specifier.type in _CLASSES:
             found += self.local_class(specifier)
         base = self.type(specifier)
-        static = any(child.type == "storage_class_specifier" and self.text(child) == "static" for child in node.named_children)
+        lasting = (child for child in node.named_children if child.type == "storage_class_specifier")
+        static = any(self.text(child) in ("static", "thread_local") for child in lasting)
         declarators = node.children_by_field_name("declarator")
         for declarator in declarators:
             found += self.declared(declarator, base, static, node if len(declarators) == 1 else declarator)

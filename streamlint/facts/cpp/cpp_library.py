@@ -23,7 +23,7 @@ from streamlint.facts.code.objects import (
     PartialObject,
 )
 from streamlint.facts.code.passing import STORES
-from streamlint.facts.cpp.cpp_calls import CppCalls
+from streamlint.facts.cpp.cpp_results import CppResults
 from streamlint.facts.cpp.cpp_types import library_name
 from streamlint.facts.files.cpp_scopes import scope_of
 from streamlint.facts.files.program import Unit
@@ -38,7 +38,7 @@ from streamlint.models.vocabulary import SPACES, Selector
 Effect = Callable[["CppLibrary", Row, "Object | None", Arguments, Node], None]
 
 
-class CppLibrary(CppCalls):
+class CppLibrary(CppResults):
     """Value flow through libraries of C++."""
 
     def spelled(self, name: str) -> str:

@@ -16,6 +16,7 @@ from streamlint.ordering.paths.called_arguments import CalledArguments
 from streamlint.ordering.paths.fields import Fields
 from streamlint.ordering.paths.packs import expanded, expands
 from streamlint.ordering.places.first_rounds import FirstRounds
+from streamlint.ordering.places.lent_variables import LentVariables
 from streamlint.ordering.places.places import Place, Places
 from streamlint.ordering.streams.array_streams import streams_of
 from streamlint.ordering.streams.choice import Choice, default_is_null
@@ -52,6 +53,7 @@ class Choices:
         self.called = transfer.one_of(CalledArguments, transfer.facts)
         self.handles = Handles(transfer, places)
         self.first = transfer.one_of(FirstRounds, transfer)
+        self.lent = transfer.one_of(LentVariables, transfer)
         self.fields = transfer.one_of(Fields, transfer, places)
         self.constants = constants_of(transfer.facts)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
@@ -178,10 +180,13 @@ class Choices:
             return
         if created:
             yield Choice(MADE, GIVEN, at, calls, created, place)
-        elif len(kinds) == 1 and _are_literal(streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
+        elif len(kinds) == 1 and _are_literal(streams) and (kinds != {NULL} or self._is_surely_null(function, one, values)):
             yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, _last_call(node.trace(streams[0])))
         else:
             yield self._held(function, register, one[3] if one[0] == op.INVOKE and not streams else register, at, calls)
+
+    def _is_surely_null(self, function: Function, one: Instruction, values: list[Object]) -> bool:
+        return not (any(isinstance(value, Unknown) for value in values) or self.lent.is_given(function, one))
 
     def _held(self, function: Function, register: int, holder: int, at: Site, calls: tuple[Site, ...]) -> Choice:
         """The choice of a stream that an object holds, or of one of which nothing is known."""
@@ -409,7 +414,3 @@ def _is_untyped(function: Function, register: int) -> bool:
     one = function.definitions[register]
     kind = function.code.parameters[one[3]].type if one is not None and one[0] == op.PARAM else None
     return kind is not None and kind[0] == "void" and kind[2] == 1
-
-
-def _is_partly_unknown(values: list[Object]) -> bool:
-    return any(isinstance(value, Unknown) for value in values)
