@@ -115,6 +115,8 @@ class Trims:
     def _is_stepwise(self, function: Function) -> bool:
         """Whether a function trains, or is a method of a module: it works in each of many steps."""
         owner = function.method.owner if function.method is not None else None
-        if owner is not None and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(owner))):
+        models = function.unit.models
+        bases = (base for library in self.facts.hierarchy.libraries(owner) for base in models.lineage(library)) if owner is not None else ()
+        if not models.marked("calls-forward").isdisjoint(bases):
             return True
         return any(one.row.does in TRAINING for one in self.transfer.rounds.of(function))
