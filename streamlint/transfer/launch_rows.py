@@ -65,6 +65,8 @@ class LaunchRows:
         """Who says which stream a call works on."""
         row = call.row
         held = row.get("stream")
+        if row.get("context") is not None and call.operands:
+            return CONFIG, call.operands[-1]
         if row.get("policy"):
             policy = self._policy(call)
             return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
