@@ -291,7 +291,7 @@ class Captures(CaptureStreams):
             elif operation.kind != device.READ and ORIGIN not in places:
                 return self._forks(state, one, operation, places) | self._touched(state, one)
             return state.tracked | self._touched(state, one)
-        elif where == "null" and self._capture.is_blocking:
+        if where == "null" and self._capture.is_blocking:
             self._refuse(state, one, operation, "null-stream", Status.IMPLICIT)
         elif where in ("out", "null") and operation.kind in _LAUNCHES and self._runs_outside(state, one, operation, where):
             self._refuse(state, one, operation, "outside", Status.ISOLATION)
