@@ -64,14 +64,8 @@ class GraphMemory:
                 continue
             works = (work for one in captured.region(capture) for work in self.transfer.works(function, one) if not work.assumed)
             written = {register for work in works for register in (work.made, *work.writes) if register >= 0}
-            memory = [
-                place
-                for register in sorted(written)
-                for name in self.places.names(function, register)
-                for place in self._kept(function, name)
-            ]
-            graphs = [place for name in self.places.names(function, graph) for place in self._kept(function, name)]
-            found.update((_Read(function, place, held), None) for place in graphs for held in memory)
+            memory = self._names(function, sorted(written))
+            found.update((_Read(function, place, held), None) for place in self._names(function, [graph]) for held in memory)
         return [*found, *(each for each, is_written in self._of_cpp if is_written)]
 
     @cached_property
@@ -101,6 +95,11 @@ class GraphMemory:
                 memory = [place for held in each.tracked for place in self._kept(function, held.place)]
                 found.update((_Read(function, place, held), None) for place in self._kept(function, name) for held in memory)
         return [*found, *(each for each, is_written in self._of_cpp if not is_written)]
+
+    def _names(self, function: Function, registers: list[int]) -> list[Place]:
+        """The names of what registers hold, and where their function puts it."""
+        names = (name for register in registers for name in self.places.names(function, register))
+        return [place for name in names for place in self._kept(function, name)]
 
     def _kept(self, function: Function, place: Place) -> Iterator[Place]:
         """A place, and where its function puts what is there."""
