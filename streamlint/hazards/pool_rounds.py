@@ -236,18 +236,37 @@ class PoolRounds(Churning):
         return False
 
     def _is_recorded(self, event: int, wait: _Wait, churn: Churn, freed: tuple[Stream, Site, tuple[Site, ...]]) -> bool:
-        """Whether an event is recorded on the stream behind the free, in the function that waits for it."""
-        function = wait.wait.function
-        names = set(self.places.names(function, event))
-        for one in (each for opcode in _CALLS for each in function.by_opcode[opcode]):
-            site = Site(function, one)
-            for action in self.transfer.of(function, one):
-                if not isinstance(action, Recorded) or names.isdisjoint(self.places.names(function, action.event)):
+        """Whether an event is recorded on the stream behind the free, in a function from which calls lead to the wait, or in one that it
+        calls before."""
+        mine = self._climbed(wait.wait.function, event, wait.path)
+        made = self._made(wait.wait.function, event, "event")
+        for level, before in enumerate((*wait.path, wait.wait)):
+            for path, action in self._recorded(before.function, (), _DEEPEST):
+                record, calls = path[-1], (*wait.path[:level], *path[:-1])
+                if not self._precedes(path[0], before) or not self._is_behind_free(path, churn):
                     continue
-                border = next((each for each in churn.ended if each.function is function), None)
-                if self._precedes(site, wait.wait) and (border is None or self._precedes(border, site)):
-                    return self._is_same(action.stream, site, wait.path, *freed)
+                is_same = not mine.isdisjoint(self._climbed(record.function, action.event, calls))
+                if is_same or (len(made) == 1 and made == self._made(record.function, action.event, "event")):
+                    return self._is_same(action.stream, record, calls, *freed)
         return False
+
+    def _recorded(self, function: Function, calls: tuple[Site, ...], depth: int) -> Iterator[tuple[tuple[Site, ...], Recorded]]:
+        """The records of events by a function, and by those that it calls in any case, with the calls that lead there."""
+        for one in (each for opcode in _CALLS for each in function.by_opcode[opcode]):
+            path = (*calls, Site(function, one))
+            if calls and not self.rounds.runs(path[-1], None):
+                continue
+            yield from ((path, action) for action in self.transfer.of(function, one) if isinstance(action, Recorded))
+            for edge in self.transfer.edges(function, one) if depth else ():
+                if edge.is_followed and not (edge.is_guess or edge.is_higher_order) and all(site.function != edge.callee for site in path):
+                    yield from self._recorded(edge.callee, path, depth - 1)
+
+    def _is_behind_free(self, path: tuple[Site, ...], churn: Churn) -> bool:
+        """Whether what calls lead to comes behind the free, by where the calls part that lead to the two."""
+        first = next((number for number, each in enumerate(churn.ended) if each.function is path[0].function), None)
+        pairs = zip(churn.ended[first:], path, strict=False) if first is not None else ()
+        parted = next(((border, site) for border, site in pairs if border != site), None)
+        return first is None or (parted is not None and self._precedes(*parted))
 
     def _is_same(self, stream: Stream, site: Site, calls: tuple[Site, ...], other: Stream, freed: Site, path: tuple[Site, ...]) -> bool:
         if NULL in (stream.kind, other.kind) or min(stream.register, other.register) < 0:
@@ -256,14 +275,15 @@ class PoolRounds(Churning):
         if not mine.isdisjoint(theirs):
             return True
         made = [
-            self._made(function, register) for function, register in ((site.function, stream.register), (freed.function, other.register))
+            self._made(function, register, "stream")
+            for function, register in ((site.function, stream.register), (freed.function, other.register))
         ]
         return len(made[0]) == 1 and made[0] == made[1]
 
-    def _made(self, function: Function, register: int) -> frozenset[Site]:
-        """Where a stream is made."""
+    def _made(self, function: Function, register: int, kind: str) -> frozenset[Site]:
+        """Where a stream or an event is made."""
         held = self.transfer.values(function, self._stream_behind(function, register))
-        return frozenset(value.site for value in held if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
+        return frozenset(value.site for value in held if isinstance(value, LibraryObject) and value.kind == kind and value.site)
 
     def _stream_behind(self, function: Function, register: int) -> int:
         """The register of the stream whose handle a register holds: ``stream.ptr``."""

@@ -126,7 +126,9 @@ class Trims:
         )
 
     def _is_class_of_modules(self, definition: ClassInfo) -> bool:
-        return any(map(self.facts.forwarded, self.facts.hierarchy.libraries(definition)))
+        models = definition.unit.models
+        bases = (base for library in self.facts.hierarchy.libraries(definition) for base in models.lineage(library))
+        return not models.marked("calls-forward").isdisjoint(bases)
 
     def _does_something(self, function: Function, loop: Loop) -> bool:
         """Whether a loop queues work or moves data."""

@@ -10,7 +10,7 @@ from streamlint.models.keys import ATTRIBUTE, CALL, CONSTANT, HEAD, ROUND, ROWS,
 from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, VERSION
 
-_PLACE = r"(self|result|\*|&\d+|\d+|\d*:\w+)(=(" + "|".join([*DEFAULTS, r"\d+"]) + "))?"
+_PLACE = r"(self|result|\*|&\d+(\.\w+)?|\d+|\d*:\w+)(=(" + "|".join([*DEFAULTS, r"\d+"]) + "))?"
 _REFERENCES = ("place", "places", "cases", "switch", "names", "texts")
 
 

@@ -30,6 +30,7 @@ PLACES = {
     "2:key": "the argument at position 2, or the keyword `key`",
     ":key": "the keyword `key` only",
     "&0": "the object that the pointer at position 0 points to (C++ out-parameters: `cudaMalloc(&p, n)`)",
+    "&0.field": "what was put into a field of the struct that the pointer at position 0 points to",
     "*": "all arguments",
     "result": "the value that the call returns",
 }
@@ -71,6 +72,7 @@ class Selector:
     keyword: str | None = None
     default: str | None = None
     negated: bool = False  # in a switch: the opposite of the flag
+    field: str = ""  # of the struct that a pointer leads to
 
 
 @record(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Row:
         return self.library == "cuda_python" and "into" in self.values and self.names[0].rpartition(".")[2].startswith("cu")
 
 
-_SELECTOR = re.compile(r"^(?:(self|result|\*)|(&)(\d+)|(\d+)?(?::(\w+))?)(?:=([\w-]+))?$")
+_SELECTOR = re.compile(r"^(?:(self|result|\*)|(&)(\d+)(?:\.(\w+))?|(\d+)?(?::(\w+))?)(?:=([\w-]+))?$")
 
 
 def parse_selector(text: str) -> Selector:
@@ -104,14 +106,14 @@ def parse_selector(text: str) -> Selector:
     if not found or not text or text.startswith("="):
         hint = f"; did you mean ':{text}'?" if text.isidentifier() else ""
         raise ModelError(f"'{text}' is no selector{hint}")
-    word, pointee, pointer, position, keyword, default = found.groups()
+    word, pointee, pointer, member, position, keyword, default = found.groups()
     if default is not None and default not in DEFAULTS and not default.isdecimal():
         raise ModelError(f"'{text}' has an unknown default '{default}'; {nearest(default, list(DEFAULTS))}")
     if word:
         kind = {"self": "self", "result": "result", "*": "all"}[word]
         return Selector(kind, default=default)
     if pointee:
-        return Selector("pointee", int(pointer), default=default)
+        return Selector("pointee", int(pointer), default=default, field=member or "")
     return Selector("argument", int(position) if position else None, keyword, default)
 
 

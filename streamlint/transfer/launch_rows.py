@@ -65,9 +65,8 @@ class LaunchRows:
         """Who says which stream a call works on."""
         row = call.row
         held = row.get("stream")
-        if row.get("policy"):
-            policy = self._policy(call)
-            return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
+        if row.get("policy") or row.get("context"):
+            return self._with_first_or_last(call)
         if held == "handle":
             handle = call.one("handle")
             return HANDLE, op.NONE if handle is None else handle
@@ -87,6 +86,13 @@ class LaunchRows:
             return OWN, array
         by_default = {"null": OMITTED, "current": CURRENT}
         return by_default.get(held.default or "", "unknown"), op.NONE
+
+    def _with_first_or_last(self, call: ModelledCall) -> tuple[str, int]:
+        """The same of a call whose first argument may be a policy, or whose last one is a struct that holds the stream."""
+        if call.row.get("context"):
+            return (CONFIG, call.operands[-1]) if call.operands else ("unknown", op.NONE)
+        policy = self._policy(call)
+        return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
 
     def _stream_among(self, call: ModelledCall) -> int | None:
         """The argument that is a stream."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.handing import Called, receiver_of
-from streamlint.facts.code.instructions import DICT, behind
+from streamlint.facts.code.instructions import DICT, behind, behind_copies
 from streamlint.facts.code.objects import (
     Address,
     Constant,
@@ -113,7 +113,8 @@ class ModelledCall:
             return receiver if receiver is not None else given[0][1] if given else None
         if selector.kind == "result":
             return one[2]
-        return selected_of(given, selector)
+        register = selected_of(given, selector)
+        return put_into(self.function, one, register, selector.field) if selector.field and register is not None else register
 
     def stream(self, key: str = "stream") -> Stream:
         """The stream that a field means."""
@@ -341,6 +342,22 @@ class DeferredCall(ModelledCall):
     @property
     def called(self) -> Called:
         return self.bound
+
+
+def put_into(function: Function, call: Instruction, pointer: int, field: str) -> int | None:
+    """What a function has put last, before a call, into a field of a variable of its own to which the call is given a pointer; None where
+    it may have put something else there."""
+    address = function.definitions[behind_copies(function, pointer)] if pointer >= 0 else None
+    if address is None or address[0] != op.ADDRESS:
+        return None
+    stores: list[Instruction] = []
+    for one in function.by_opcode[op.SET_ATTR] if function.is_cpp else ():
+        held = function.definitions[one[2]]
+        if held is not None and held[0] == op.LOAD and held[3] == address[3] and function.text(one[3]) == field:
+            stores.append(one)
+    if not stores or not all(function.runs_before(one, call) for one in stores):
+        return None
+    return next(one for one in stores if all(other is one or function.runs_before(other, one) for other in stores))[4]
 
 
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:

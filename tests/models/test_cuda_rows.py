@@ -236,7 +236,8 @@ def test_direction_positions() -> None:
     for name, row in own_rows():
         direction = row.get("direction")
         if isinstance(direction, Selector) and forms_of(name):
-            kinds = {index for form in forms_of(name) for index, parameter in enumerate(form) if "cudaMemcpyKind" in parameter}
+            type_ = "Parms" if direction.field else "cudaMemcpyKind"
+            kinds = {index for form in forms_of(name) for index, parameter in enumerate(form) if type_ in parameter}
             if direction.position not in kinds:
                 wrong.append(f"{name}: row {direction.position}, header {sorted(kinds)}")
     assert not wrong
@@ -256,7 +257,7 @@ def test_buffer_positions() -> None:
     for name, row in own_rows():
         for key, pattern in spelling.items():
             selector = row.get(key)
-            if not isinstance(selector, Selector) or selector.position is None or not forms_of(name):
+            if not isinstance(selector, Selector) or selector.position is None or selector.field or not forms_of(name):
                 continue
             forms = [form[selector.position].split("=")[0].strip() for form in forms_of(name) if selector.position < len(form)]
             if not any(re.search(pattern, re.sub(r"__dv\(.*\)", "", form).strip()) for form in forms):

@@ -18,6 +18,7 @@ WORK = (
                 "place",
                 "The library handle that is bound to a stream; left out where the library has one stream for all its calls.",
             ),
+            key("context", "text", "The field with the stream, in the struct that is the last argument (NPP)."),
             key("kernel", "place", "The kernel, if it is one of the project; the arguments that it is given follow it."),
             key("packed", "place", "An array with the addresses of the kernel's arguments."),
             key("given", "place", "The arguments of a kernel that its object compiles."),

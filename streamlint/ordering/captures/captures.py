@@ -36,6 +36,7 @@ _UNSAFE = {
     device.UNREGISTER: "free",
     device.PIN: "pin",
 }
+_READ, _WRITTEN = "read by the graph", "written by the graph"
 _LAUNCHES = frozenset({device.KERNEL, device.WORK, device.COMPUTE, "graph"})
 
 
@@ -288,13 +289,34 @@ class Captures(CaptureStreams):
             if refused:
                 self._refuse(state, one, operation, refused, Status.UNSUPPORTED)
             elif operation.kind != device.READ and ORIGIN not in places:
-                return self._forks(state, one, operation, places)
-        elif where == "null" and self._capture.is_blocking:
+                return self._forks(state, one, operation, places) | self._touched(state, one)
+            return state.tracked | self._touched(state, one)
+        if where == "null" and self._capture.is_blocking:
             self._refuse(state, one, operation, "null-stream", Status.IMPLICIT)
-        elif where in ("out", "null") and operation.kind in _LAUNCHES and _runs_outside(self._capture, operation):
+        elif where in ("out", "null") and operation.kind in _LAUNCHES and self._runs_outside(state, one, operation, where):
             self._refuse(state, one, operation, "outside", Status.ISOLATION)
             return state.tracked | {Tracked("outside", place) for place in places}
         return state.tracked
+
+    def _runs_outside(self, state: State, one: Instruction, operation: DeviceOperation, where: str) -> bool:
+        """Whether nobody means to run work once while it is being captured: of tensors, or of memory on which captured work depends."""
+        library = operation.library or self._capture.call.row.library
+        if library == self._capture.call.row.library and library in self._capture.call.facts.models.marked("tensors"):
+            return True
+        if where == "null" or operation.kind != device.KERNEL:
+            return False
+        mine = {(held.kind, held.place) for held in self._touched(state, one)}
+        captured = {(held.kind, held.place) for held in state.tracked if held.kind in (_READ, _WRITTEN)}
+        return any((_WRITTEN, place) in captured or (kind == _WRITTEN and (_READ, place) in captured) for kind, place in mine)
+
+    def _touched(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """The memory that a kernel of C++ reads and writes."""
+        function = state.frame.function
+        if one[0] != op.LAUNCH:
+            return frozenset()
+        works = self.transfer.works(function, one)
+        uses = [(_READ, each) for work in works for each in work.reads] + [(_WRITTEN, each) for work in works for each in work.writes]
+        return frozenset(Tracked(kind, place) for kind, each in uses if each >= 0 for place in self.places.names(function, each))
 
     def _forks(self, state: State, one: Instruction, operation: DeviceOperation, places: tuple[Place, ...]) -> frozenset[Tracked]:
         """Work of a fork: the captured stream has to be behind it when the capture ends."""
@@ -348,12 +370,6 @@ class Captures(CaptureStreams):
             else []
         )
         return operation.direction == "h2d" and bool(held) and all(value.pinning == "pageable" for value in held)
-
-
-def _runs_outside(capture: Capture, operation: DeviceOperation) -> bool:
-    """Whether nobody means to run work once while it is being captured: the stream was not forked from the capture."""
-    library = operation.library or capture.call.row.library
-    return library == capture.call.row.library and library in capture.call.facts.models.marked("tensors")
 
 
 def mode_of(word: object) -> Mode:

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.memory.captured import Capture, Captured
 from streamlint.ordering.places.flow import Tracked
+from streamlint.ordering.places.passed_names import PassedNames
 from streamlint.ordering.places.places import Place, Places
 from streamlint.ordering.walk.lifetimes import made_by, pointees
 from streamlint.transfer.modelled import ModelledCall
@@ -40,27 +41,37 @@ class ReplayedCopies:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self.passed = transfer.one_of(PassedNames, transfer, places)
 
     def launches(self, site: Site) -> Iterator[Launch]:
-        """The launches that run the copy of an instruction: of its own function, and of methods of the same class."""
-        for graph in self._recorded.get(site, ()):
-            yield from (launch for launch in self._launches if _is_same(site.function, graph, launch))
+        """The launches that run the copy of an instruction: of its own function, of methods of the same class, and of what it calls."""
+        for graph in self.recorded.get(site, ()):
+            yield from (
+                launch for launch in self._launches if _is_same(site.function, graph, launch) or self._is_given(site, graph, launch)
+            )
+
+    def _is_given(self, site: Site, graph: Place, launch: Launch) -> bool:
+        """Whether a launch is of a graph that the function of a copy gives it."""
+        return launch.graph in self.passed.inside(site.function, graph, launch.call.function)
 
     def memory(self, site: Site, launch: Launch, tracked: Iterable[Tracked]) -> frozenset[Tracked]:
         """The memory of such a copy by the names that it has where its graph is launched."""
         if launch.call.function is site.function:
             return frozenset(tracked)
-        return frozenset(held._replace(part=()) for held in tracked if held.place.root == _OBJECT)
+        known = list(tracked)
+        own = {held._replace(part=()) for held in known if held.place.root == _OBJECT and _is_of_class(site.function, launch)}
+        inside = ((held, self.passed.inside(site.function, held.place, launch.call.function)) for held in known)
+        return frozenset(own.union(held._replace(place=place, part=()) for held, places in inside for place in places))
 
     @cached_property
     def _launches(self) -> list[Launch]:
-        sites = self.transfer.sites({"launch"}, where=lambda row: bool(row.get("graph"))) if self._recorded else ()
+        sites = self.transfer.sites({"launch"}, where=lambda row: bool(row.get("graph"))) if self.recorded else ()
         given = ((call, call.operands[0]) for call in sites if call.function.is_cpp and call.operands)
         return [Launch(call, place) for call, register in given for place in self.places.names(call.function, register)]
 
     @cached_property
-    def _recorded(self) -> dict[Site, list[Place]]:
-        """By copy: the graphs that are made of the capture around it."""
+    def recorded(self) -> dict[Site, list[Place]]:
+        """By captured instruction: the graphs that are made of the capture around it."""
         found: dict[Site, list[Place]] = defaultdict(list)
         captured = Captured(self.transfer, self.places)
         for capture in captured.captures():
@@ -97,6 +108,10 @@ def _is_same(function: Function, graph: Place, launch: Launch) -> bool:
     """Whether the graph of a launch is one that a function has made: by its name there, or as the same member of the same class."""
     if launch.graph != graph:
         return False
+    return (graph.root == _OBJECT and bool(graph.path) and _is_of_class(function, launch)) or launch.call.function is function
+
+
+def _is_of_class(function: Function, launch: Launch) -> bool:
+    """Whether a launch stands in a method of the same class as another one."""
     other, mine = launch.call.function.method, function.method
-    is_member = graph.root == _OBJECT and bool(graph.path) and mine is not None and other is not None and mine.owner is other.owner
-    return is_member or launch.call.function is function
+    return mine is not None and other is not None and mine.owner is other.owner

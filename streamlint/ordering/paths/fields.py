@@ -6,6 +6,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind_copies
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.paths.kept_members import KeptMembers
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.transfer import Transfer
@@ -58,6 +59,14 @@ class Fields:
         calls = (one for opcode in (op.CALL, op.INVOKE, op.CONSTRUCT) for one in function.by_opcode[opcode] if one is not made)
         others = (one for one in calls if not any(call.row.effect == "launch" for call in self.transfer.modelled(function, one)))
         return not any(self.places.of(function, each).root == root for one in others for each in op.reads(one) if each >= 0)
+
+    def is_filled(self, function: Function, register: int) -> bool:
+        """Whether a function of a library fills an object, to which it is given a pointer."""
+        root = self.places.of(function, register).root
+        calls = (call for one in function.by_opcode[op.CALL] for call in self.transfer.modelled(function, one))
+        objects = ((call, call.row.get("into")) for call in calls if call.row.effect == "object")
+        given = (call.given(Selector("argument", into.position)) for call, into in objects if isinstance(into, Selector))
+        return any(each is not None and self.places.of(function, each).root == root for each in given)
 
     def _set_inside(self, function: Function, made: Instruction, whole: Instruction, field: str) -> list[int]:
         """The arguments that an object's constructor, and methods that are called on it, put into a field of one of its members; NONE for

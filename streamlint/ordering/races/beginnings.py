@@ -16,7 +16,7 @@ from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
-from streamlint.ordering.memory.graph_memory import GraphMemory
+from streamlint.ordering.captures.graph_memory import GraphMemory
 from streamlint.ordering.places.open_methods import backward_passes
 from streamlint.ordering.places.origins import Origins
 from streamlint.ordering.places.parameters import Parameters

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind_copies
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
@@ -151,6 +152,7 @@ class Crossing(Races):
 def _given(frame: Frame, register: int) -> tuple[Function, int]:
     """The register of the function on the path that has given what a register holds."""
     for _ in range(_DEEPEST):
+        register = behind_copies(frame.function, register, (op.COPY, op.REBIND))
         made, caller, call = frame.function.definitions[register], frame.caller, frame.call
         if made is None or made[0] != op.PARAM or caller is None or call is None or call[0] not in (op.CALL, op.INVOKE):
             break

@@ -186,7 +186,8 @@ class Races(RaceHandovers):
         meeting, held_by = (graphs.graphs, graphs.outputs) if self._writes else (graphs.makers, graphs.memory)
         yield from (Tracked(BUFFER, place) for held in tracked for place in meeting(function, held.place))
         for call in (each for each in graphs.replays if each.function is function and each.instruction is one):
-            names = self.places.names(function, call.receiver) if call.receiver is not None else ()
+            given = (register for register in (call.receiver, *call.all("reads")) if register is not None)
+            names = dict.fromkeys(name for register in given for name in self.places.names(function, register))
             yield from (Tracked(BUFFER, place) for name in names for place in held_by(function, name))
 
     def _accessed(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> tuple[set[int], set[int]]:

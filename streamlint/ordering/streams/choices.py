@@ -76,7 +76,9 @@ class Choices:
         elif work.how == HANDLE:
             yield from self._of_handle(function, one, work)
         elif work.how == CONFIG:
-            yield from self.of_field(function, work.operand, "hStream" if work.library == "cuda-driver" else "stream", here, ())
+            context = work.call.text("context") if work.call is not None else ""
+            field = context or ("hStream" if work.library == "cuda-driver" else "stream")
+            yield from self.of_field(function, work.operand, field, here, ())
         elif work.how == POLICY:
             yield from self._of_policy(function, work, here)
         elif work.how == OWN:
@@ -331,7 +333,7 @@ class Choices:
         if given:
             for value in given:
                 yield from self.of_register(function, value, at, calls, is_up)
-        elif made is not None and self._has_null_default(function, held, field):
+        elif made is not None and self._has_null_default(function, held, field) and not self.fields.is_filled(function, register):
             how = OMITTED if not calls and self.fields.is_default_made(function, register, made) else "default"
             yield Choice(NULL, how, Site(function, made) if calls else at, calls)
         else:

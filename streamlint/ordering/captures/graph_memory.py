@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
+from streamlint.ordering.captures.replayed_copies import ReplayedCopies
 from streamlint.ordering.memory.captured import Captured
+from streamlint.ordering.places.passed_names import PassedNames
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -29,6 +31,8 @@ class GraphMemory:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self.replayed = transfer.one_of(ReplayedCopies, transfer, places)
+        self.passed = transfer.one_of(PassedNames, transfer, places)
 
     def graphs(self, function: Function, memory: Place) -> Iterator[Place]:
         """The graphs that read memory at a place of a function, by their places there."""
@@ -60,15 +64,21 @@ class GraphMemory:
                 continue
             works = (work for one in captured.region(capture) for work in self.transfer.works(function, one) if not work.assumed)
             written = {register for work in works for register in (work.made, *work.writes) if register >= 0}
-            memory = [
-                place
-                for register in sorted(written)
-                for name in self.places.names(function, register)
-                for place in self._kept(function, name)
-            ]
-            graphs = [place for name in self.places.names(function, graph) for place in self._kept(function, name)]
-            found.update((_Read(function, place, held), None) for place in graphs for held in memory)
-        return list(found)
+            memory = self._names(function, sorted(written))
+            found.update((_Read(function, place, held), None) for place in self._names(function, [graph]) for held in memory)
+        return [*found, *(each for each, is_written in self._of_cpp if is_written)]
+
+    @cached_property
+    def _of_cpp(self) -> dict[tuple[_Read, bool], None]:
+        """C++: what captured work reads and writes, by the names of the graphs that are made of it."""
+        found: dict[tuple[_Read, bool], None] = {}
+        for site, graphs in self.replayed.recorded.items():
+            for work in self.transfer.works(*site):
+                uses = [(each, False) for each in (*work.reads, *work.writes)] + [(each, True) for each in work.writes]
+                for register, is_written in uses if not work.assumed else ():
+                    names = self.places.names(site.function, register) if register >= 0 else ()
+                    found.update(((_Read(site.function, graph, name), is_written), None) for graph in graphs for name in names)
+        return found
 
     @cached_property
     def replays(self) -> list[ModelledCall]:
@@ -84,7 +94,12 @@ class GraphMemory:
             for name in self.places.names(function, graph) if graph >= 0 and not (function.is_cpp or each.is_inside) else ():
                 memory = [place for held in each.tracked for place in self._kept(function, held.place)]
                 found.update((_Read(function, place, held), None) for place in self._kept(function, name) for held in memory)
-        return list(found)
+        return [*found, *(each for each, is_written in self._of_cpp if not is_written)]
+
+    def _names(self, function: Function, registers: list[int]) -> list[Place]:
+        """The names of what registers hold, and where their function puts it."""
+        names = (name for register in registers for name in self.places.names(function, register))
+        return [place for name in names for place in self._kept(function, name)]
 
     def _kept(self, function: Function, place: Place) -> Iterator[Place]:
         """A place, and where its function puts what is there."""
@@ -99,6 +114,8 @@ class GraphMemory:
             yield other
         elif known.root == other.root == ("parameter", 0) and self._ends_so(read.function, known, function, place):
             yield Place(place.root, (*place.path[: len(place.path) - len(known.path)], *other.path))
+        elif read.function.is_cpp and place.root[0] == "parameter" and place in self.passed.inside(read.function, known, function):
+            yield from self.passed.inside(read.function, other, function)
 
     def _ends_so(self, home: Function, known: Place, function: Function, place: Place) -> bool:
         """Whether a place is that of the same attribute of an object, which may be of the class of a method."""
