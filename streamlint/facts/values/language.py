@@ -85,6 +85,8 @@ class Language(Library):
             self.solver.add(target, value)
         elif name in known("takes", "shows"):
             self._taken(value, name, arguments, target)
+            if isinstance(value, Container) and value.kind == "variable" and arguments.positional:
+                self.solver.edge(arguments.positional[0], target)  # the default
             if name in known("looks-up", "pops-key") and len(arguments.positional) > 1:
                 self.solver.edge(arguments.positional[1], target)
         else:
@@ -160,6 +162,9 @@ class Language(Library):
 
     def _contents(self, value: Container, key: Key | None, node: Node) -> None:
         super()._contents(value, key, node)
+        if value.kind == "variable":
+            for default in self.arguments(value.frame, value.instruction).keywords.values():
+                self.solver.edge(default, node)
         if value.kind == "dict" and self._makes_what_it_lacks(value):
             self._make_lacked(value, node)
         if value.kind == "modules" and self.holds(value) == "chain" and (key is None or isinstance(key, int)):
@@ -214,7 +219,7 @@ class Language(Library):
         return any(isinstance(callee, External) and callee.name == "collections.defaultdict" for callee in callees)
 
     def copied_into(self, value: Container) -> list[Node]:
-        if value.instruction[0] not in (op.CALL, op.INVOKE):
+        if value.instruction[0] not in (op.CALL, op.INVOKE) or value.kind == "variable":
             return []
         arguments = self.arguments(value.frame, value.instruction)
         if value.kind == "modules" and self.holds(value) == "chain":
@@ -484,9 +489,9 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 
-_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict")}
+_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict", "variable")}
 """What makes containers of the language, with the kind of these."""
-_LIST, _TUPLE, _DICT = _KINDS
+_LIST, _TUPLE, _DICT, _VARIABLE = _KINDS
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
@@ -506,6 +511,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),
     (_TUPLE, "tuple"),
+    (_VARIABLE, "contextvars.ContextVar"),
     (_DICT, "dict collections.OrderedDict collections.defaultdict vars dataclasses.asdict attr.asdict attrs.asdict"),
     (_DICT, "types.SimpleNamespace argparse.Namespace threading.local"),
     (_lacked, "collections.defaultdict.__getitem__"),

@@ -92,7 +92,8 @@ class Flow:
     def _behind(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """Where elements of a container are once one was put in behind them, or the first was taken."""
         if is_newest(function, one) or function.invokes(one, "extends"):
-            return frozenset(held._replace(place=aged(self.places, function, one, held.place)) for held in tracked)
+            behind = ((held, aged(self.places, function, one, held.place)) for held in tracked)
+            return frozenset(held._replace(place=place) for held, place in behind if place is not None)
         if not takes_first(function, one) or function.text(one[4]) not in function.known("takes"):
             return tracked
         rest = ((held, moved_up(self.places, function, one, held.place)) for held in tracked)
