@@ -421,6 +421,37 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.edge(arguments.positional[2], target)
 
 
+def _getter(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`operator.attrgetter(name)`: what gives the attribute of an object; of several names a tuple of them."""
+    names = flow.objects(Group, "tuple", tuple(arguments.positional))
+    flow.solver.add(target, flow.objects(External, "operator.attrgetter.__call__", names))
+
+
+def _got(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if not isinstance(callee.receiver, Group) or not arguments.positional:
+        return
+
+    def follow(held: Node, path: list[str], node: Node) -> None:
+        name, *behind = path
+        last = Node(None) if behind else node
+        flow.solver.when(held, lambda value: flow.member(value, name, last, arguments.site))
+        if behind:
+            follow(last, behind, node)
+
+    def named(value: Object, node: Node) -> None:
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            follow(arguments.positional[0], value.value.split("."), node)
+        else:
+            flow.unknown(node, "dynamic")
+
+    parts = callee.receiver.nodes
+    nodes = tuple(Node(None) for _ in parts) if len(parts) > 1 else (target,)
+    for part, node in zip(parts, nodes, strict=False):
+        flow.solver.when(part, partial(named, node=node))
+    if len(parts) > 1:
+        flow.solver.add(target, flow.objects(Group, "tuple", nodes))
+
+
 def _own_module(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """`globals()`: the file, whose elements are what it defines."""
     if arguments.site is not None:
@@ -526,6 +557,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_map, "map"),
     (_reduced, "functools.reduce"),
     (_getattr, "getattr"),
+    (_getter, "operator.attrgetter"),
+    (_got, "operator.attrgetter.__call__"),
     (_type_of, "type"),
     (_scalar, "len range int float bool str repr isinstance hasattr issubclass abs round print id hash any all ord chr setattr"),
     (_scalar, "callable format divmod pow"),
