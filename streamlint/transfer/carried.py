@@ -229,7 +229,7 @@ class Carriers:
             yield way.at(register, caller)
             return
         spread = list(spread_for(caller, call, callee, index))
-        for key, given in spread:
+        for key, given in spread if all(given >= 0 for _, given in spread) else ():
             yield way.at(given, caller)._replace(keys=(Key(key), *way.keys), asked=way.asked or (callee, way.register, way.context))
         default = callee.default_register(index) if not spread else None
         if default is not None and callee.parent is not None:

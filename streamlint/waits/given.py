@@ -197,7 +197,7 @@ class Given:
             return [_outside(held, call, register) if register >= 0 else None]
         found: _Parts = []
         for key, spread in spread_for(caller, one, callee, index):
-            parts = self.under(_outside(held, call, spread), key, depth - 1)
+            parts = self.under(_outside(held, call, spread), key, depth - 1) if spread >= 0 else None
             if parts is None:
                 return [None]
             found += [part for part in parts if part is not _ABSENT]

@@ -18,7 +18,9 @@ _NAMING = frozenset({op.STORE, op.SET_NAME, op.SET_ATTR})
 _CALLING_OBJECT = frozenset({op.ENTER, op.EXIT, op.NEXT, op.ITEM, op.SET_ITEM})
 """What calls methods of an object itself, not of what it holds."""
 ITERATING = frozenset({"__iter__", "__next__"})
-OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__aexit__", "__getitem__", "__setitem__"}) | ITERATING
+OF_OBJECTS = (
+    frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__aexit__", "__getitem__", "__setitem__"}) | ITERATING
+)
 """Methods that are called without their names."""
 
 
