@@ -25,6 +25,11 @@ def is_put(function: Function, use: Instruction) -> bool:
     return function.invokes(use, "puts", "extends", "puts-if-absent")
 
 
+def is_stored(function: Function, use: Instruction) -> bool:
+    """The same, or whether it puts what it is given into what holds one object at a time."""
+    return is_put(function, use) or function.invokes(use, "sets-variable")
+
+
 def stored(function: Function, use: Instruction) -> int | None:
     """C++: the register of the argument that a method stores in its container, NONE where it is left out; None of another call."""
     if not function.invokes(use, *STORES):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import last_name, repeats
-from streamlint.facts.code.passing import is_put, put_by_function
+from streamlint.facts.code.passing import is_stored, put_by_function
 from streamlint.facts.files.program import Unit
 from streamlint.facts.files.scopes import Definition, ExternalName
 from streamlint.facts.files.steps import MOST_AROUND, Following
@@ -135,7 +135,7 @@ class Tracker(Following):
 
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         name = function.text(use[4])
-        if is_put(function, use):
+        if is_stored(function, use):
             self.changed(function, use)
         if name in function.known("takes"):
             self.taken_out(function, use[2], depth)
@@ -156,7 +156,7 @@ class Tracker(Following):
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
         name = function.text(use[4]) if use[0] == op.INVOKE else ""
-        if is_put(function, use):
+        if is_stored(function, use):
             self._held_by(function, use[3], depth)
         self._put_or_taken(function, use, index, depth)
         targets = list(self._static_targets(function, use, name))
