@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import DICT, LIST
-from streamlint.facts.code.objects import ClassObject, Container, Object, Site, may_be_under
+from streamlint.facts.code.objects import Activation, ClassObject, Container, Object, Site, may_be_under
 from streamlint.facts.values.containers import put_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -166,6 +166,8 @@ class Carriers:
             return (way.at(each) for each in one[3:] if each != one[2])
         if opcode in _TAKEN:
             return (way.part(one[3], _TAKEN[opcode](function, one)),)
+        if opcode == op.ENTER:
+            return self._entered(way, one)
         if opcode == op.LOAD:
             return self._cell(way, one[3])
         if opcode == op.NAME:
@@ -175,6 +177,14 @@ class Carriers:
         if opcode in (op.BUILD, op.DICT):
             return self._displayed(way, one) if way.keys else ()
         return self._called(way, one) if opcode in (op.CALL, op.INVOKE) else ()
+
+    def _entered(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """What a scope gives: what its generator yields, or the object that is entered."""
+        entered, given = (set(self.transfer.values(way.function, register)) for register in (one[3], one[2]))
+        if any(isinstance(value, Activation) for value in entered):
+            yield way.part(one[3], ANY)
+        elif given and given <= entered:
+            yield way.at(one[3])
 
     def _cell(self, way: Carried, constant: int) -> Iterator[Carried]:
         unit = way.function.unit
@@ -232,7 +242,7 @@ class Carriers:
             yield way.at(register, caller)
             return
         spread = list(spread_for(caller, call, callee, index))
-        for key, given in spread:
+        for key, given in spread if all(given >= 0 for _, given in spread) else ():
             yield way.at(given, caller)._replace(keys=(Key(key), *way.keys), asked=way.asked or (callee, way.register, way.context))
         default = callee.default_register(index) if not spread else None
         if default is not None and callee.parent is not None:

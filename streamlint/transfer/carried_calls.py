@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
 from streamlint.facts.code.objects import External, Object
-from streamlint.facts.code.passing import attributes_given
+from streamlint.facts.code.passing import attribute_asked, attributes_given
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers
@@ -31,14 +31,13 @@ Keys = tuple[Key, ...]
 
 
 def asked(function: Function, one: Instruction, callees: list[Function]) -> tuple[int, Key] | None:
-    """The object, and what ``next`` or ``getattr`` takes of it."""
+    """The object, and what ``next``, ``getattr`` or an ``attrgetter`` takes of it."""
     if one[0] != op.CALL or len(one) < 6:
         return None
-    name = function.dotted(one[3])
-    if name == "next" and all(callee.is_generator for callee in callees):
+    if function.dotted(one[3]) == "next" and all(callee.is_generator for callee in callees):
         return one[5], ANY
-    attribute = function.constant(one[6]) if name == "getattr" and len(one) > 6 else None
-    return (one[5], Key(attribute, False)) if isinstance(attribute, str) else None
+    attribute = attribute_asked(function, one)
+    return (one[5], Key(attribute, False)) if attribute is not None and "." not in attribute else None
 
 
 def given_on(function: Function, one: Instruction, callees: list[Object], keys: Keys) -> Iterator[tuple[int, Keys]]:

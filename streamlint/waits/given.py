@@ -203,7 +203,7 @@ class Given:
             return [_outside(held, call, register) if register >= 0 else None]
         found: _Parts = []
         for key, spread in spread_for(caller, one, callee, index):
-            taken = _taken_out(caller, spread, key, one)
+            taken = _taken_out(caller, spread, key, one) if spread >= 0 else None
             parts = [_ABSENT] if taken else self.under(_outside(held, call, spread), key, depth - 1) if taken is False else None
             if parts is None:
                 return [None]

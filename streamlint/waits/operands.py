@@ -12,6 +12,7 @@ from streamlint.facts.code.objects import Constant, CppName, DeviceValue, Extern
 from streamlint.facts.files.autograd import offset_of
 from streamlint.facts.graph.facts import Facts
 from streamlint.facts.values.members import ELEMENT_TYPE
+from streamlint.facts.values.operators import OF_FUNCTIONS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -182,6 +183,8 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
         bound = int(callee.code.name == "operator()")  # else the object of a method is the first argument
     if bound > index and held is not None and function.is_cpp:
         return held.callee
+    if bound > index and is_called_by_function(function, call, callee):
+        return call[5]
     if bound > index:
         return _receiver_given(function, call, held) if callee.has_receiver else None
     place = bound
@@ -190,6 +193,13 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
     return None
+
+
+def is_called_by_function(function: Function, call: Instruction, callee: Function) -> bool:
+    """Python: whether a call of a function of the language runs a method of its first argument: ``next(held)``, ``len(held)``."""
+    if call[0] != op.CALL or len(call) < 6 or callee.is_cpp or not callee.code.name.startswith("__"):
+        return False
+    return callee.code.name in OF_FUNCTIONS.get(function.dotted(call[3]), ())
 
 
 def gives_too_few(function: Function, call: Instruction, callee: Function) -> bool:

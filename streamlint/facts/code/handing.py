@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -54,6 +54,9 @@ class Handing:
                 self._threads[key] = self._unfolded(function, found) if found is not None else None
             if (found := self._threads[key]) is not None:
                 return found
+        if last_name(function, one) in function.known("calls-with-elements") and self._is_of_elements(function, one):
+            found = _of_elements(function, _given(function, one), last_name(function, one) in function.known("folds"))
+            return self._unfolded(function, found) if found is not None else None
         if function.invokes(one, "hooks-leaf", "hooks-forward"):
             given = list(_given(function, one))
             return self._unfolded(function, Called(given[0][1], [(None, one[3])])) if given else None
@@ -141,6 +144,13 @@ class Handing:
             found = Called(first[0][1], [*before, *found.given, *behind])
         return found
 
+    def _is_of_elements(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is one of a function of the language that calls another one with elements."""
+        names = self.facts.models.marked("calls-with-elements")
+        return any(
+            isinstance(value, External) and value.name.removeprefix("builtins.") in names for value in self.facts.callees(function, one)
+        )
+
     # --- threads
 
     @cached_property
@@ -212,10 +222,33 @@ class Handing:
                 keeps = {each.keyword for each in _selectors(row, "keeps")}
                 registers = [register for _, register in given]
                 return Called(callee, [each for each in given[registers.index(callee) + 1 :] if each[0] not in keeps])
+            if row.get("style") == "each":
+                return _of_elements(function, given, False)
             if row.get("style") in ("object", "packed"):
                 packed = (_selected(given, each) for each in _selectors(row, "arguments"))
                 return Called(callee, [each for register in packed if register is not None for each in _unpacked(function, register)])
         return None
+
+
+def _of_elements(function: Function, given: Iterable[tuple[object, int]], folds: bool) -> Called | None:
+    """What a call has a function run with the elements of iterables: known where each is written out with one, else at no known place."""
+    registers = [register for kind, register in given if kind is None]
+    if len(registers) < 2:
+        return None
+    callee, *iterables = registers
+    begun, iterables = (iterables[1:], iterables[:1]) if folds else ([], iterables)
+    elements = [_only_element(function, register) for register in iterables]
+    if op.NONE in elements or (folds and not begun):
+        return Called(callee, [(LIST, op.NONE)])
+    return Called(callee, [(None, register) for register in (*begun, *elements)])
+
+
+def _only_element(function: Function, register: int) -> int:
+    """The one element of a list that is written out and has no other use; NONE of any other."""
+    built = uncopied(function, register)
+    if built is None or built[0] != op.BUILD or len(built) != 5 or len(function.uses[built[2]]) != 1:
+        return op.NONE
+    return op.NONE if isinstance(function.unit.ir.constants[built[3]], tuple) else built[4]
 
 
 def _bound(function: Function, made: Instruction, own: tuple[int, ...]) -> Called:

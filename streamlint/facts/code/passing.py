@@ -25,6 +25,11 @@ def is_put(function: Function, use: Instruction) -> bool:
     return function.invokes(use, "puts", "extends", "puts-if-absent")
 
 
+def is_stored(function: Function, use: Instruction) -> bool:
+    """The same, or whether it puts what it is given into what holds one object at a time."""
+    return is_put(function, use) or function.invokes(use, "sets-variable")
+
+
 def stored(function: Function, use: Instruction) -> int | None:
     """C++: the register of the argument that a method stores in its container, NONE where it is left out; None of another call."""
     if not function.invokes(use, *STORES):
@@ -42,9 +47,21 @@ def attributes_given(function: Function, one: Instruction) -> Iterator[tuple[str
         yield from ((kind, register) for register, kind in arguments_of(function, one) if isinstance(kind, str))
 
 
-def attribute_asked(function: Function, one: Instruction) -> str | None:
-    """The attribute that ``getattr`` asks for by its name."""
-    if one[0] != op.CALL or len(one) < 7 or function.is_cpp or function.dotted(one[3]) != "getattr":
+def attribute_of(function: Function, one: Instruction) -> tuple[int, int] | None:
+    """The object and the name of the attribute that a call asks for: ``getattr(o, name)``, ``attrgetter(name)(o)``."""
+    if one[0] != op.CALL or len(one) < 6 or function.is_cpp:
         return None
-    name = function.constant(one[6])
+    if len(one) > 6 and function.dotted(one[3]) == "getattr":
+        return one[5], one[6]
+    made = function.definitions[one[3]] if len(one) == 6 and one[3] >= 0 else None
+    if made is None or made[0] not in (op.CALL, op.INVOKE) or last_name(function, made) not in function.known("attribute-getter"):
+        return None
+    names = made[6 if made[0] == op.INVOKE else 5 :]
+    return (one[5], names[0]) if len(names) == 1 else None
+
+
+def attribute_asked(function: Function, one: Instruction) -> str | None:
+    """The attribute that a call asks for by its name."""
+    asked = attribute_of(function, one)
+    name = function.constant(asked[1]) if asked is not None else None
     return name if isinstance(name, str) else None

@@ -86,7 +86,7 @@ class Joining:
             for row in self.facts.rows(function, one):
                 if row.effect == "start" and row.get("kind") != "process":
                     yield one, (one[3],)
-                elif row.effect == "thread" and row.get("style") not in ("object", "each") and self._is_of_threads(function, one, row):
+                elif row.effect == "thread" and row.get("style") != "object" and self._is_of_threads(function, one, row):
                     yield one, (one[2], one[3]) if one[0] == op.INVOKE else (one[2], *_containers(function, one[2]))
 
     def _ends(self, function: Function) -> Iterator[Ended]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import last_name, repeats
-from streamlint.facts.code.passing import is_put, put_by_function
+from streamlint.facts.code.passing import is_stored, put_by_function
 from streamlint.facts.files.program import Unit
 from streamlint.facts.files.scopes import Definition, ExternalName
 from streamlint.facts.files.steps import MOST_AROUND, Following
@@ -15,10 +15,12 @@ from streamlint.ir import opcodes as op
 
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE, op.ITER})
 _NAMING = frozenset({op.STORE, op.SET_NAME, op.SET_ATTR})
-_CALLING_OBJECT = frozenset({op.ENTER, op.NEXT, op.ITEM, op.SET_ITEM})
+_CALLING_OBJECT = frozenset({op.ENTER, op.EXIT, op.NEXT, op.ITEM, op.SET_ITEM})
 """What calls methods of an object itself, not of what it holds."""
 ITERATING = frozenset({"__iter__", "__next__"})
-OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__getitem__", "__setitem__"}) | ITERATING
+OF_OBJECTS = (
+    frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__", "__aexit__", "__getitem__", "__setitem__"}) | ITERATING
+)
 """Methods that are called without their names."""
 
 
@@ -133,7 +135,7 @@ class Tracker(Following):
 
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         name = function.text(use[4])
-        if is_put(function, use):
+        if is_stored(function, use):
             self.changed(function, use)
         if name in function.known("takes"):
             self.taken_out(function, use[2], depth)
@@ -154,7 +156,7 @@ class Tracker(Following):
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
         name = function.text(use[4]) if use[0] == op.INVOKE else ""
-        if is_put(function, use):
+        if is_stored(function, use):
             self._held_by(function, use[3], depth)
         self._put_or_taken(function, use, index, depth)
         targets = list(self._static_targets(function, use, name))

@@ -20,7 +20,7 @@ from streamlint.facts.code.objects import (
     Varargs,
     may_be_under,
 )
-from streamlint.facts.code.passing import is_put, put_by_function
+from streamlint.facts.code.passing import is_stored, put_by_function
 from streamlint.facts.values.declared import Declared
 from streamlint.facts.values.frames import Frame
 from streamlint.facts.values.keyed import key_at
@@ -183,7 +183,7 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, in
         yield use[4], None, use[5], True
     elif use[0] in (op.CALL, op.INVOKE) and (given := put_by_function(function, use)) is not None:
         yield given[0], None, given[1], False
-    elif is_put(function, use):
+    elif is_stored(function, use):
         yield from _put_by_method(function, use)
 
 

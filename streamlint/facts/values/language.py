@@ -85,6 +85,8 @@ class Language(Library):
             self.solver.add(target, value)
         elif name in known("takes", "shows"):
             self._taken(value, name, arguments, target)
+            if isinstance(value, Container) and value.kind == "variable" and arguments.positional:
+                self.solver.edge(arguments.positional[0], target)  # the default
             if name in known("looks-up", "pops-key") and len(arguments.positional) > 1:
                 self.solver.edge(arguments.positional[1], target)
         else:
@@ -160,6 +162,9 @@ class Language(Library):
 
     def _contents(self, value: Container, key: Key | None, node: Node) -> None:
         super()._contents(value, key, node)
+        if value.kind == "variable":
+            for default in self.arguments(value.frame, value.instruction).keywords.values():
+                self.solver.edge(default, node)
         if value.kind == "dict" and self._makes_what_it_lacks(value):
             self._make_lacked(value, node)
         if value.kind == "modules" and self.holds(value) == "chain" and (key is None or isinstance(key, int)):
@@ -214,7 +219,7 @@ class Language(Library):
         return any(isinstance(callee, External) and callee.name == "collections.defaultdict" for callee in callees)
 
     def copied_into(self, value: Container) -> list[Node]:
-        if value.instruction[0] not in (op.CALL, op.INVOKE):
+        if value.instruction[0] not in (op.CALL, op.INVOKE) or value.kind == "variable":
             return []
         arguments = self.arguments(value.frame, value.instruction)
         if value.kind == "modules" and self.holds(value) == "chain":
@@ -416,6 +421,37 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.edge(arguments.positional[2], target)
 
 
+def _getter(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`operator.attrgetter(name)`: what gives the attribute of an object; of several names a tuple of them."""
+    names = flow.objects(Group, "tuple", tuple(arguments.positional))
+    flow.solver.add(target, flow.objects(External, "operator.attrgetter.__call__", names))
+
+
+def _got(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if not isinstance(callee.receiver, Group) or not arguments.positional:
+        return
+
+    def follow(held: Node, path: list[str], node: Node) -> None:
+        name, *behind = path
+        last = Node(None) if behind else node
+        flow.solver.when(held, lambda value: flow.member(value, name, last, arguments.site))
+        if behind:
+            follow(last, behind, node)
+
+    def named(value: Object, node: Node) -> None:
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            follow(arguments.positional[0], value.value.split("."), node)
+        else:
+            flow.unknown(node, "dynamic")
+
+    parts = callee.receiver.nodes
+    nodes = tuple(Node(None) for _ in parts) if len(parts) > 1 else (target,)
+    for part, node in zip(parts, nodes, strict=False):
+        flow.solver.when(part, partial(named, node=node))
+    if len(parts) > 1:
+        flow.solver.add(target, flow.objects(Group, "tuple", nodes))
+
+
 def _own_module(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """`globals()`: the file, whose elements are what it defines."""
     if arguments.site is not None:
@@ -484,9 +520,9 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 
-_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict")}
+_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict", "variable")}
 """What makes containers of the language, with the kind of these."""
-_LIST, _TUPLE, _DICT = _KINDS
+_LIST, _TUPLE, _DICT, _VARIABLE = _KINDS
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
@@ -506,6 +542,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_LIST, "asyncio.Queue"),
     (_TUPLE, "tuple"),
+    (_VARIABLE, "contextvars.ContextVar"),
     (_DICT, "dict collections.OrderedDict collections.defaultdict vars dataclasses.asdict attr.asdict attrs.asdict"),
     (_DICT, "types.SimpleNamespace argparse.Namespace threading.local"),
     (_lacked, "collections.defaultdict.__getitem__"),
@@ -520,6 +557,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_map, "map"),
     (_reduced, "functools.reduce"),
     (_getattr, "getattr"),
+    (_getter, "operator.attrgetter"),
+    (_got, "operator.attrgetter.__call__"),
     (_type_of, "type"),
     (_scalar, "len range int float bool str repr isinstance hasattr issubclass abs round print id hash any all ord chr setattr"),
     (_scalar, "callable format divmod pow"),

@@ -106,7 +106,8 @@ class Members(Containers):
             self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
 
     def _container_member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
-        if name in _OF_CONTAINERS:
+        is_variable = isinstance(value, Container) and value.kind == "variable"
+        if name in _OF_CONTAINERS or is_variable:
             self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
         elif isinstance(value, Container) and value.kind == "modules":
             self.modules_member(value, name, target)

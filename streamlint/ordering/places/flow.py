@@ -17,7 +17,7 @@ from streamlint.ordering.places.given_places import PAIR
 from streamlint.ordering.places.library_flow import given_by_library, set_by_keywords
 from streamlint.ordering.places.places import ADDRESS, ANY, NEWEST, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.places.prepared import kept
-from streamlint.ordering.places.queues import aged, is_newest, may_be_taken, moved_up, takes_first
+from streamlint.ordering.places.queues import aged, is_newest, is_variable, may_be_taken, moved_up, takes_first
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
@@ -92,7 +92,8 @@ class Flow:
     def _behind(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """Where elements of a container are once one was put in behind them, or the first was taken."""
         if is_newest(function, one) or function.invokes(one, "extends"):
-            return frozenset(held._replace(place=aged(self.places, function, one, held.place)) for held in tracked)
+            behind = ((held, aged(self.places, function, one, held.place)) for held in tracked)
+            return frozenset(held._replace(place=place) for held, place in behind if place is not None)
         if not takes_first(function, one) or function.text(one[4]) not in function.known("takes"):
             return tracked
         rest = ((held, moved_up(self.places, function, one, held.place)) for held in tracked)
@@ -294,7 +295,8 @@ class Flow:
         """What methods put into a container, and take out of it."""
         places, target = self.places, register_place(one[2])
         receiver = places.names(function, one[3])
-        if name in function.known("puts") and self._is_container(function, one[3]):
+        is_set = name in function.known("sets-variable") and is_variable(places, function, one)
+        if is_set or (name in function.known("puts") and self._is_container(function, one[3])):
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))

@@ -18,8 +18,6 @@ from streamlint.waits.operands import argument_registers
 
 Moves = Iterator[tuple[tuple[Place, ...], Place, tuple[Key, ...]]]
 """Places, where what stands there stands afterwards, and the keys that lead to it from them."""
-_CALLING = frozenset({"map", "reduce"})
-"""What calls its first argument with the elements of the others."""
 
 
 def given_by_library(places: Places, function: Function, one: Instruction, target: Place) -> Moves:
@@ -64,12 +62,12 @@ def _made(places: Places, function: Function, one: Instruction, target: Place) -
 def elements_given(places: Places, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...] | None:
     """Where a parameter of a function is found that is called with the elements of iterables: ``map``, ``filter``, ``reduce``."""
     name, given = last_name(function, one), [register for _, register in argument_registers(function, one)]
-    if name not in _CALLING or len(given) < 2:
+    if name not in function.known("calls-with-elements") or len(given) < 2:
         return None
     held = places.facts.values(function, given[0]).values
     if not any(isinstance(value, FunctionObject) and value.function is callee for value in held):
         return None
-    if name == "reduce":
+    if name in function.known("folds"):
         sources = [*(places.names(function, given[2]) if index == 0 and len(given) > 2 else ()), *_behind(places, function, given[1])]
     else:
         sources = _behind(places, function, given[1 + index]) if 1 + index < len(given) else []

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import COPIES, assigned_at_once, element_given, uncast
 from streamlint.facts.code.objects import Constant, Container, Group, Instance, LibraryObject
+from streamlint.facts.code.passing import attribute_of
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
@@ -142,11 +143,6 @@ def meets(first: Key, second: Key) -> bool:
     return first.key is None or second.key is None or NEWEST in (first, second)
 
 
-def asks_for_attribute(function: Function, one: Instruction) -> bool:
-    """Whether a call is ``getattr(o, name)``."""
-    return one[0] == op.CALL and len(one) > 6 and not function.is_cpp and function.dotted(one[3]) == "getattr"
-
-
 class Places:
     """The places of a program's registers."""
 
@@ -239,10 +235,10 @@ class Places:
         """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
         if function.has_receiver and function.dotted(one[3]) == "super":
             return Place(("parameter", 0))
-        if not asks_for_attribute(function, one):
+        if (asked := attribute_of(function, one)) is None:
             return None
-        names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
-        return self.of(function, one[5]).behind(str(names.pop())) if len(names) == 1 else None
+        names = {value.value for value in self.facts.values(function, asked[1]).values if isinstance(value, Constant)}
+        return self.of(function, asked[0]).behind(*str(names.pop()).split(".")) if len(names) == 1 else None
 
     def _looked_up(self, function: Function, one: Instruction) -> Place | None:
         """Python: the element that a method of a dictionary gives and leaves there: ``held.setdefault("events", []).append(event)``."""

@@ -31,7 +31,7 @@ def takes_first(function: Function, one: Instruction) -> bool:
 
 def is_newest(function: Function, one: Instruction) -> bool:
     """Whether a method puts something behind all that a container holds."""
-    return function.text(one[4]) in function.known("puts-last")
+    return function.text(one[4]) in function.known("puts-last", "sets-variable")
 
 
 def may_be_taken(places: Places, function: Function, one: Instruction, held: Place) -> bool:
@@ -54,9 +54,11 @@ def moved_up(places: Places, function: Function, one: Instruction, held: Place) 
     return Place(held.root, (*before, Element(key - 1), *behind)) if key else None
 
 
-def aged(places: Places, function: Function, one: Instruction, held: Place) -> Place:
-    """Where something in a container is once something else was put in behind it."""
+def aged(places: Places, function: Function, one: Instruction, held: Place) -> Place | None:
+    """Where something in a container is once something else was put in behind it; a variable of a context holds nothing else then."""
     rest = _inside(places, function, one, held)
+    if rest is not None and is_variable(places, function, one):
+        return None
     return Place(held.root, (*rest[0], ANY, *rest[2])) if rest is not None and rest[1] == NEWEST.key else held
 
 
@@ -72,6 +74,12 @@ def _inside(places: Places, function: Function, one: Instruction, held: Place) -
 def _may_be_mapping(places: Places, function: Function, one: Instruction) -> bool:
     """Whether a container finds its elements by keys, which stay."""
     return any(isinstance(value, Container) and value.kind == "dict" for value in places.facts.values(function, one[3]).values)
+
+
+def is_variable(places: Places, function: Function, one: Instruction) -> bool:
+    """Whether a method is called on what holds one object at a time."""
+    held = places.facts.values(function, one[3]).values
+    return bool(held) and all(isinstance(value, Container) and value.kind == "variable" for value in held)
 
 
 def _holds_several(places: Places, function: Function, one: Instruction) -> bool:

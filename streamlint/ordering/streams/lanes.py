@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Constant, Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.code.passing import attribute_of
 from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,7 +19,7 @@ from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places.c_api import is_of_c
 from streamlint.ordering.places.first_rounds import FirstRounds
 from streamlint.ordering.places.flow import STREAM, Tracked
-from streamlint.ordering.places.places import ANY, Element, Place, Places, asks_for_attribute, register_place, rest_behind
+from streamlint.ordering.places.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.places.rotation import turning
 from streamlint.ordering.streams.bound_handles import Bound, BoundHandles, Scopes, behind_number, given_handle
 from streamlint.ordering.streams.stream_owners import Owner, StreamOwners
@@ -167,7 +168,9 @@ class Lanes:
     def _is_computed(self, function: Function, register: int) -> bool:
         """Python: whether a stream is an attribute by a name that is not known."""
         one = function.definitions[register] if register >= 0 else None
-        return one is not None and asks_for_attribute(function, one) and self.places.of(function, register) == register_place(register)
+        return (
+            one is not None and attribute_of(function, one) is not None and self.places.of(function, register) == register_place(register)
+        )
 
     def _is_given(self, function: Function, register: int) -> bool:
         """Whether a call or several ways give a stream that has no other name."""
