@@ -173,6 +173,15 @@ def kept_by(function: Function, call: Instruction) -> Called | None:
     return handing.kept(function, call) if handing is not None else None
 
 
+def _bound_given(function: Function, call: Instruction, callee: Function, held: Called | None) -> int | None:
+    """The register of the object whose method a call runs."""
+    if held is not None and function.is_cpp:
+        return held.callee
+    if is_called_by_function(function, call, callee):
+        return call[5]
+    return _receiver_given(function, call, held) if callee.has_receiver else None
+
+
 def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
@@ -181,12 +190,8 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     held = deferred_target(function, call)
     if held is not None and function.is_cpp:
         bound = int(callee.code.name == "operator()")  # else the object of a method is the first argument
-    if bound > index and held is not None and function.is_cpp:
-        return held.callee
-    if bound > index and is_called_by_function(function, call, callee):
-        return call[5]
     if bound > index:
-        return _receiver_given(function, call, held) if callee.has_receiver else None
+        return _bound_given(function, call, callee, held)
     place = bound
     for kind, register in all_given(function, call, callee):
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):

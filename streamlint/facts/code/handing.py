@@ -46,14 +46,8 @@ class Handing:
             return None
         if function.is_cpp:
             return self._given_in_cpp(function, one)
-        if last_name(function, one) in self._starting:
-            key = (function, one)
-            if key not in self._threads:
-                made = one if one[0] == op.CALL else uncopied(function, one[3]) if self._starts(function, one) else one
-                found = self._of_thread(function, made) if made is not None else None
-                self._threads[key] = self._unfolded(function, found) if found is not None else None
-            if (found := self._threads[key]) is not None:
-                return found
+        if last_name(function, one) in self._starting and (found := self._started(function, one)) is not None:
+            return found
         if last_name(function, one) in function.known("calls-with-elements") and self._is_of_elements(function, one):
             found = _of_elements(function, _given(function, one), last_name(function, one) in function.known("folds"))
             return self._unfolded(function, found) if found is not None else None
@@ -206,6 +200,15 @@ class Handing:
         names = self.facts.cpp_models.marked("binds-cpp")
         return any(isinstance(value, External) and value.name in names for value in self.facts.callees(function, made))
 
+    def _started(self, function: Function, one: Instruction) -> Called | None:
+        """What a call has a thread run, with its arguments, or starts a thread that was made to run it."""
+        key = (function, one)
+        if key not in self._threads:
+            made = one if one[0] == op.CALL else uncopied(function, one[3]) if self._starts(function, one) else one
+            found = self._of_thread(function, made) if made is not None else None
+            self._threads[key] = self._unfolded(function, found) if found is not None else None
+        return self._threads[key]
+
     def _of_thread(self, function: Function, made: Instruction) -> Called | None:
         """What a call has a thread run, with its arguments."""
         if made[0] not in (op.CALL, op.INVOKE):
@@ -218,13 +221,12 @@ class Handing:
             callee = _selected(given, selector)
             if callee is None:
                 return None
-            if row.effect == "call" or row.get("style") == "call":
-                keeps = {each.keyword for each in _selectors(row, "keeps")}
-                registers = [register for _, register in given]
-                return Called(callee, [each for each in given[registers.index(callee) + 1 :] if each[0] not in keeps])
-            if row.get("style") == "each":
+            style = "call" if row.effect == "call" else row.get("style")
+            if style == "call":
+                return Called(callee, _behind_callee(given, callee, row))
+            if style == "each":
                 return _of_elements(function, given, False)
-            if row.get("style") in ("object", "packed"):
+            if style in ("object", "packed"):
                 packed = (_selected(given, each) for each in _selectors(row, "arguments"))
                 return Called(callee, [each for register in packed if register is not None for each in _unpacked(function, register)])
         return None
@@ -258,6 +260,13 @@ def _bound(function: Function, made: Instruction, own: tuple[int, ...]) -> Calle
         return Called(made[5], [(None, register) for register in (*made[6:], *own)])
     given = (own[place - 1] if place <= len(own) else op.NONE for place in places if place is not None)
     return Called(made[5], [(None, register if place is None else next(given)) for place, register in zip(places, made[6:], strict=True)])
+
+
+def _behind_callee(given: list[tuple[object, int]], callee: int, row: Row) -> list[tuple[object, int]]:
+    """What a call hands to the function that it is given: all behind that, but for what it keeps itself."""
+    keeps = {each.keyword for each in _selectors(row, "keeps")}
+    registers = [register for _, register in given]
+    return [each for each in given[registers.index(callee) + 1 :] if each[0] not in keeps]
 
 
 def _selectors(row: Row, word: str) -> list[Selector]:

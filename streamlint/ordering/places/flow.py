@@ -289,14 +289,19 @@ class Flow:
                 is_pair = len(held.place.path) > len(target.path) + 1 and held.place.path[len(target.path) + 1] == Element(1)
                 yield held._replace(place=target.behind(ANY, *held.place.path[len(target.path) + 2 :])) if is_pair else held
 
+    def _puts(self, function: Function, one: Instruction, name: str) -> bool:
+        """Whether a method puts what it is given into a container, or into what holds one object at a time."""
+        if name in function.known("sets-variable") and is_variable(self.places, function, one):
+            return True
+        return name in function.known("puts") and self._is_container(function, one[3])
+
     def _of_method(
         self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
     ) -> Iterator[Tracked]:
         """What methods put into a container, and take out of it."""
         places, target = self.places, register_place(one[2])
         receiver = places.names(function, one[3])
-        is_set = name in function.known("sets-variable") and is_variable(places, function, one)
-        if is_set or (name in function.known("puts") and self._is_container(function, one[3])):
+        if self._puts(function, one, name):
             key = NEWEST if is_newest(function, one) else ANY
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
