@@ -70,7 +70,7 @@ class StorageReleasedInFlight(Check):
     code = "SL039"
     name = "storage-released-in-flight"
     category = Category.RACE
-    languages = ("Python",)
+    languages = ("Python", "C++")
     fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")
 
