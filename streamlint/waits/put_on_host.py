@@ -41,6 +41,9 @@ class PutOnHost:
             seen.add(held)
             if made is None or len(seen) > _MOST or self._is_moved(held):
                 return False
+            if held.function is function and self._is_put_before(held, one):
+                is_put = True
+                continue
             kinds = self._elsewhere.named_by(held.function, made) if self._places(held.function, made) else None
             if kinds == {HOST}:
                 is_put = True
@@ -61,9 +64,18 @@ class PutOnHost:
         return one[0] == op.INVOKE and (name in function.known("places") or name in function.unit.models.marked("host-device"))
 
     def _is_moved(self, held: Held) -> bool:
-        """Whether a statement moves what a register holds."""
+        """Whether a statement moves what a register holds to where the host may not be."""
+        return any(self._elsewhere.named_by(held.function, use) - {HOST} for use in self._moves(held))
+
+    def _is_put_before(self, held: Held, one: Instruction) -> bool:
+        """Whether a statement has put what a register holds on the host before an instruction of the same function runs."""
+        put = (use for use in self._moves(held) if self._elsewhere.named_by(held.function, use) == {HOST})
+        return any(held.function.runs_before(use, one) for use in put)
+
+    def _moves(self, held: Held) -> Iterator[Instruction]:
+        """The statements that move what a register holds, in place: ``model.to(device)``."""
         uses = (use for use in held.function.uses[held.register] if self._places(held.function, use) and use[3] == held.register)
-        return any(not held.function.uses[use[2]] and self._elsewhere.named_by(held.function, use) - {HOST} for use in uses)
+        return (use for use in uses if not held.function.uses[use[2]])
 
 
 def _computed(function: Function, loss: int) -> Iterator[Instruction]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import arguments_of, last_name
 from streamlint.facts.code.objects import External
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
@@ -17,10 +18,20 @@ _OF_PYTHON = frozenset({"bool", "bytes", "complex", "dict", "float", "frozenset"
 
 def is_of_host(facts: Facts, function: Function, one: Instruction, register: int) -> bool:
     """Whether the branches that lead to an instruction say that a register holds an object of a type that lives on the host."""
-    if function.is_cpp or "isinstance" not in function.called_names:
+    if function.is_cpp or not ({"isinstance"} | function.known("asks-tensor")) & function.called_names:
         return False
-    tested = _tested(function, function.blocks[one], alike(function, register))
-    return any((are_of_host if holds else _has_tensor)(facts, function, kinds) for kinds, holds in tested)
+    block, key = function.blocks[one], alike(function, register)
+    tested = _tested(function, block, key)
+    return _is_no_tensor(function, block, key) or any(
+        (are_of_host if holds else _has_tensor)(facts, function, kinds) for kinds, holds in tested
+    )
+
+
+def _is_no_tensor(function: Function, block: int, key: Key) -> bool:
+    """Whether all ways to a block have found that a value is no tensor: ``torch.is_tensor`` was false."""
+    refused = (function.definitions[asked] for asked, holds in conditions(function, block) if asked >= 0 and not holds)
+    asking = (call for call in refused if call is not None and last_name(function, call) in function.known("asks-tensor"))
+    return any(alike(function, given) == key for call in asking for given, _ in arguments_of(function, call))
 
 
 def is_of_other(facts: Facts, function: Function, one: Instruction, register: int, owner: ClassInfo) -> bool:
