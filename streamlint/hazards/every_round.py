@@ -79,6 +79,10 @@ class EveryRound:
         never |= {edge for guard in deciding for edge in self.constants.never_taken(site.function, guard)}
         return block in self._reached(body, loop, rare | never)
 
+    def runs_for_first(self, site: Site) -> bool:
+        """Whether a branch leads to an instruction that is not taken again for the same request: what it makes is kept."""
+        return self.runs(site, None, keeps=False) and not self.runs(site, None)
+
     def always_runs(self, site: Site, loop: Loop | None) -> bool:
         """Whether each round of a loop, or call of a function, runs an instruction, or finds by a variable that there is nothing to do."""
         body = self.body(site.function)

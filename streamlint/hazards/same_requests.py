@@ -34,15 +34,11 @@ class SameRequests:
         if not calls or calls[0].function is not begin.function:
             return False
         inner = (*calls[1:], refused.site)
-        if not any(self._runs_first(site) for site in inner):
+        if not any(self.rounds.runs_for_first(site) for site in inner):
             return False
         kept = {name for site in inner for name in _read(site.function)}
         function, captured = calls[0]
         return any(self._is_same_request(function, one, captured, kept) for one in self._before(begin, captured))
-
-    def _runs_first(self, site: Site) -> bool:
-        """Whether a branch leads to an instruction that is not taken again for the same request."""
-        return self.rounds.runs(site, None, keeps=False) and not self.rounds.runs(site, None)
 
     def _before(self, begin: Site, captured: Instruction) -> Iterator[Instruction]:
         """The calls that have run where a capture begins: on each way, or in the rounds of a loop on each way."""

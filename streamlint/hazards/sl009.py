@@ -11,11 +11,13 @@ from streamlint.findings import Finding, Span
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Holding
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.once import Once
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
 from streamlint.ordering.memory.arms import Arms, Way
 from streamlint.ordering.null_stream.measuring import Agreements, Measuring
+from streamlint.ordering.places.places import Places
 from streamlint.ordering.threads.entries import Entry
 from streamlint.ordering.threads.gil import FOR_DRIVER, Gil, Held
 from streamlint.transfer import device
@@ -32,6 +34,7 @@ def find(context: Context) -> Iterator[Finding]:
     gil = Gil(context.transfer)
     measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
     arms, once = Arms(context.transfer), Once(context.transfer)
+    rounds = context.transfer.one_of(EveryRound, context.transfer, context.transfer.one_of(Places, context.facts))
     best: dict[Span, tuple[tuple[bool, bool], Entry, Held]] = {}
     for entry, held in gil.find():
         place = _place(entry, held)
@@ -44,6 +47,7 @@ def find(context: Context) -> Iterator[Finding]:
         if way is Way.NEVER or may_be <= earlier:
             continue
         shown = may_be[0] and _is_for_others(entry, held, once) and not _is_meant(entry, held, measuring, agreements)
+        shown = shown and (held.needing is not None or all(rounds.runs(site, None) for site in (*held.calls, held.site)))
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
