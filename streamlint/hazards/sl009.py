@@ -46,8 +46,7 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or may_be <= earlier:
             continue
-        shown = may_be[0] and _is_for_others(entry, held, once) and not _is_meant(entry, held, measuring, agreements)
-        shown = shown and (held.needing is not None or all(rounds.runs(site, None) for site in (*held.calls, held.site)))
+        shown = may_be[0] and _is_for_others(entry, held, once, rounds) and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if rank > earlier and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
@@ -61,11 +60,15 @@ def _place(entry: Entry, held: Held) -> Span:
     return span_of(held.taken.entered if held.taken is not None else entry.binding or next(iter(held.calls), held.site))
 
 
-def _is_for_others(entry: Entry, held: Held, once: Once) -> bool:
+def _is_for_others(entry: Entry, held: Held, once: Once, rounds: EveryRound) -> bool:
     """Whether others wait as well: a function that runs once holds up nobody, nor does a destructor that only frees what it owns, where
-    the device is idle by then."""
+    the device is idle by then, nor what a rare branch leads to, as where a buffer grows or a call fails."""
+    if held.needing is not None:
+        return True
     only_frees = entry.is_end and held.operation.kind not in _WAITS
-    return held.needing is not None or not (only_frees or once.is_bound_once(entry.function))
+    if only_frees or once.is_bound_once(entry.function):
+        return False
+    return all(rounds.runs(site, None) for site in (*held.calls, held.site))
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
