@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import COPIES
+from streamlint.facts.code.instructions import behind_copies
 from streamlint.facts.code.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.kept_sizes import root_place
@@ -70,9 +70,7 @@ class SameRequests:
     def _said(self, function: Function, register: int) -> object:
         if register < 0 or is_stream(self.transfer.values(function, register)):
             return None
-        while (one := function.definitions[register]) is not None and one[0] in COPIES:
-            register = one[COPIES[one[0]]]
-        return alike(function, register)
+        return alike(function, behind_copies(function, register))
 
     def _set_between(self, function: Function, first: Instruction, second: Instruction) -> Iterator[Place]:
         """The places that may be set behind one call and before another one; a call like these sets nothing new."""

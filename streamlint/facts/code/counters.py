@@ -138,5 +138,7 @@ def leaves_rounds(function: Function, header: int, after: int) -> bool:
 def _behind_variable(function: Function, register: int) -> int:
     """The register that a captured variable was stored from, where it is stored once; else the register itself."""
     one = function.definitions[register] if register >= 0 else None
-    stored = [store[3] for store in function.by_opcode[op.STORE] if one is not None and one[0] == op.LOAD and store[2] == one[3]]
+    if one is None or one[0] != op.LOAD:
+        return register
+    stored = [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
     return stored[0] if len(stored) == 1 else register

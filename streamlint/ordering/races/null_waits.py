@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, passed_on
-from streamlint.facts.code.objects import Site, Unknown
+from streamlint.facts.code.objects import Site, given_in_view
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
@@ -120,7 +120,7 @@ class PassingNull(Walk):
         """Whether a register holds the null stream. ``is_entered``: a call in view has led there, so that callers out of view are not
         meant."""
         held = list(self.transfer.values(function, register))
-        values = [value for value in held if not (is_entered and isinstance(value, Unknown) and value.reason == "caller")]
+        values = given_in_view(held) if is_entered else held
         return is_null(function, register, values) or is_null_stream(values)
 
     def _is_null_left_out(self, function: Function, index: int) -> bool:
