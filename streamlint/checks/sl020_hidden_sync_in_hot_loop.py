@@ -50,18 +50,19 @@ _ADVICE: tuple[tuple[dict[str, tuple[str, ...]], str], ...] = (
 
 
 class InRound(NamedTuple):
-    """A finding of a loop's round: whether calls are known to lead to it, whether it asks if a number is one, and the places of the
-    findings right behind which it stands."""
+    """A finding of a loop's round: whether calls are known to lead to it, whether it asks if a number is one, whether it hangs on a choice
+    of the program, and the places of the findings right behind which it stands."""
 
     finding: Finding
     is_sure: bool
     asks_odd: bool
+    is_chosen: bool
     behind: frozenset[Span]
 
     @property
     def standing(self) -> tuple[bool, ...]:
         """What decides which finding of a round is reported; the least one is."""
-        return not self.finding.shown, not self.is_sure, self.asks_odd, _is_aside(self.finding)
+        return not self.finding.shown, not self.is_sure, self.asks_odd, self.is_chosen, _is_aside(self.finding)
 
 
 class HiddenSyncInHotLoop(Check):
@@ -146,8 +147,8 @@ class HiddenSyncInHotLoop(Check):
 
     def by_loop(self, findings: Iterable[InRound]) -> list[Finding]:
         """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first, for of the others
-        nobody knows whether this loop has them; then what does not ask whether a number is one, a read before what is filled, which is
-        mended on its own, and the wait that costs before one that comes right behind it."""
+        nobody knows whether this loop has them; then what does not ask whether a number is one, what no option of the program leaves out,
+        a read before what is filled, which is mended on its own, and the wait that costs before one that comes right behind it."""
         loops: dict[Span, list[InRound]] = {}
         for one in findings:
             loops.setdefault(one.finding.trail[0].span, []).append(one)

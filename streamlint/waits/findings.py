@@ -66,6 +66,7 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
                 _finding(rule, hazard, waits.graph),
                 waits.is_sure(hazard.region),
                 _asks_odd(hazard.wait),
+                waits.is_chosen(hazard),
                 frozenset(span_of(*site) for site in hazard.behind),
             )
             for hazard in mine

@@ -26,7 +26,7 @@ from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
 from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.measuring import Measuring
-from streamlint.waits.must_execute import is_executed
+from streamlint.waits.must_execute import is_chosen, is_executed
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.needed_waits import needed_waits
 from streamlint.waits.operands import taken_from
@@ -338,6 +338,10 @@ class HotWaits:
     def is_sure(self, region: Region) -> bool:
         """Whether each call from a loop to a region may enter one function only."""
         return all(len(callees) == 1 for callees in self._entered(region))
+
+    def is_chosen(self, hazard: Hazard) -> bool:
+        """Whether a hazard hangs on a choice of the program."""
+        return is_chosen(self.hot, hazard.wait, hazard.region)
 
     def _entered(self, region: Region) -> Iterator[set[Function]]:
         """For each call from a loop to a region: the functions that it may enter."""

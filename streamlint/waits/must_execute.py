@@ -6,7 +6,7 @@ that there is data, or if only what is no number goes the other way. Rounds that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import unnegated
@@ -43,6 +43,14 @@ def is_executed(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) ->
     return all(found.lets_pass(one, target, all_loops) for one, target in zip(chain, targets, strict=True))
 
 
+def is_chosen(hot: HotRegions, wait: Wait, region: Region) -> bool:
+    """Whether a choice of the program, such as an option, decides whether the rounds of a region come by a wait."""
+    found = hot.facts.shared.one_of(_Conditions, hot)
+    chain = region.chain()
+    targets = [*(one.call for one in chain[1:] if one.call is not None), wait.instruction]
+    return any(found.is_chosen(one, target) for one, target in zip(chain, targets, strict=True))
+
+
 class _Conditions:
     """The conditions of the regions of a program."""
 
@@ -57,9 +65,26 @@ class _Conditions:
         block = self.hot.body(region.function).home[target]
         if block not in region.blocks:
             return False
-        hangs_on = self._control(region, block)
         if _contradict(self._said(region, block, False)):
             return False
+        for asked, accumulates in self._on_way(region, block, target):
+            if self._is_set_aside(region, asked.register, asked.holds, _DEEPEST):
+                return False
+            if self._is_left_for_other(asked) if accumulates else not self._passes(asked, all_loops):
+                return False
+        return True
+
+    def is_chosen(self, region: Region, target: Instruction) -> bool:
+        """Whether a condition on the way to an instruction may leave it out in a round that makes progress."""
+        return any(
+            not accumulates and says_odd(region.function, asked.register) is None and not self._holds_anyway(asked)
+            for asked, accumulates in self._on_way(region, self.hot.body(region.function).home[target], target)
+        )
+
+    def _on_way(self, region: Region, block: int, target: Instruction) -> Iterator[tuple[Asked, bool]]:
+        """The conditions that decide whether a round comes to a block, and whether it makes its progress behind them: what stands before
+        such a condition decides that as well."""
+        hangs_on = self._control(region, block)
         seen: set[Edge] = set()
         waiting = [block]
         while waiting:
@@ -68,18 +93,11 @@ class _Conditions:
                     continue
                 seen.add(edge)
                 asked = self._asked(region, edge, target)
-                if asked is None:
+                accumulates = asked is not None and self._accumulates(asked)
+                if asked is not None:
+                    yield asked, accumulates
+                if not accumulates:
                     waiting.append(edge.block)
-                elif self._is_set_aside(region, asked.register, asked.holds, _DEEPEST):
-                    return False
-                elif self._accumulates(asked):
-                    if self._is_left_for_other(asked):
-                        return False
-                elif not self._passes(asked, all_loops):
-                    return False
-                else:
-                    waiting.append(edge.block)
-        return True
 
     # --- control flow
 
@@ -273,11 +291,16 @@ class _Conditions:
         is_given = one[0] == op.PARAM and asked.region.caller is None  # what a framework hands over
         if is_given or self.steadiness.of(asked.region, asked.register):
             return True
-        if self._guards_progress(asked) or is_of_nothing(body, asked) or self._counts(asked) or self._is_there(asked):
+        if self._holds_anyway(asked):
             return True
         if compares_shapes(self.hot, asked.region, asked.register):
             return True
         return all_loops and (fills(function, asked) or is_entry(body, asked) or self._is_of_given(asked) or self._is_past(asked))
+
+    def _holds_anyway(self, asked: Asked) -> bool:
+        """Whether a condition holds in each round that makes progress, or that has anything to do."""
+        body = self.hot.body(asked.region.function)
+        return self._guards_progress(asked) or is_of_nothing(body, asked) or self._counts(asked) or self._is_there(asked)
 
     def _is_past(self, asked: Asked) -> bool:
         """Whether a condition holds in all rounds but the first ones: ``step > 0``."""
