@@ -27,6 +27,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
+_GIVEN = frozenset({op.PARAM, op.ITEM, op.UNPACK, op.ATTR, op.NAME})
+"""What a parameter is, or is taken out of one."""
 
 
 class EarlyRead(NamedTuple):
@@ -147,7 +149,21 @@ class EarlyReads(Updating):
         """Whether a transfer goes to the host for sure: by its function, or by the function that asks for it, or its caller."""
         if call.row.effect != "transfer" or call.row.get("to") != "argument":
             return True
-        return call.device_spaces() == {"host"} or any(self._choosing(call.function, register) for register in call.all("device"))
+        return self._is_to_host(call) or any(self._choosing(call.function, register) for register in call.all("device"))
+
+    def _is_to_host(self, call: ModelledCall) -> bool:
+        """Whether the device that a call names is the host, and not that of another tensor, of which only one of many is there."""
+        is_open = any(self._is_open_tensor(call.function, register) for register in call.all("device"))
+        return call.device_spaces() == {"host"} and not is_open
+
+    def _is_open_tensor(self, function: Function, register: int) -> bool:
+        """Whether a device is that of a value which is handed in, also by callers out of view, and which is no object of the program."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.ATTR or function.text(one[4]) not in self.facts.models.attributes_with("device"):
+            return False
+        holder, values = function.definitions[one[3]], list(self.transfer.values(function, one[3]))
+        is_given = holder is not None and holder[0] in _GIVEN and any(getattr(value, "reason", "") == "caller" for value in values)
+        return is_given and not any(isinstance(value, Instance) for value in values)
 
     def _choosing(self, function: Function, register: int) -> list[tuple[Function, Instruction]]:
         """The calls that say which device a parameter is, and that it is the host."""
@@ -169,7 +185,7 @@ class EarlyReads(Updating):
         if state.frame.function is not self._site.function or row is None or row.get("to") != "argument":
             return True
         asked = ModelledCall(self.facts, self._site.function, self._copied.call, row)
-        if asked.device_spaces() == {"host"}:
+        if self._is_to_host(asked):
             return True
         return any((caller, call) in self._choosing(self._site.function, register) for register in asked.all("device"))
 
