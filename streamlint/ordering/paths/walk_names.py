@@ -413,12 +413,18 @@ def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
     found: list[object] = []
     for part in key:
         if isinstance(part, tuple):
-            inner = renamed(part, keys)
-            if inner is None or not isinstance(inner.key, tuple):
+            inner = _key_of(renamed(part, keys))
+            if inner is None:
                 return None
-            part = inner.key
+            part = inner
         found.append(part)
     return Element(tuple(found))
+
+
+def _key_of(element: Element | None) -> Key | None:
+    """The key of an index within an expression, also of a whole number."""
+    index = element.key if element is not None else None
+    return (op.CONST, str(index), 1) if type(index) is int else index if isinstance(index, tuple) else None
 
 
 def _as_key(key: str | Element) -> carried_calls.Key:

@@ -1,8 +1,9 @@
-"""Slots by the names of the next round: what a round calls ``i % 2``, the next one calls ``1 - i % 2``; what it calls ``i``, ``i - 1``."""
+"""Slots by the names of the next round: what one calls ``(i + 1) % n``, the next one calls ``i % n``; what it calls ``i``, ``i - 1``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from streamlint.facts.code.counters import is_counter
 from streamlint.facts.code.functions import Function
@@ -13,79 +14,262 @@ from streamlint.ordering.places.flow import Tracked
 from streamlint.ordering.places.places import ASIDE, Element, Place
 from streamlint.waits.questions import Key, alike
 
-Turn = tuple[frozenset[Key], frozenset[Key]]
-"""The names of the slot of a round, and of the other one."""
+_MOST = 2
+"""Slots of a ring that a path goes round; of a larger one, as of an array, only what lies ahead has a name in the next round."""
+
+
+class Slot(NamedTuple):
+    """What an index names: the slot ``offset`` behind that of a counter which is one more in each round, of ``size`` slots that come again;
+    a number, or the key of what says it; None where none comes again."""
+
+    counter: Key
+    offset: int = 0
+    size: int | Key | None = None
+
+    def moved(self, by: int) -> Slot:
+        """The slot that lies some behind this one."""
+        return self._replace(offset=self._within(self.offset + by))
+
+    def of(self, size: int | Key) -> Slot:
+        """The same of a ring."""
+        return Slot(self.counter, self.offset, size).moved(0)
+
+    def _within(self, offset: int) -> int:
+        return offset % self.size if isinstance(self.size, int) and self.size <= _MOST else offset
+
+    @property
+    def key(self) -> Key:
+        """The key of an expression for it."""
+        sign = "+" if self.offset > 0 else "-"
+        moved: Key = (op.BINARY, sign, self.counter, _constant(abs(self.offset)), 3) if self.offset else self.counter
+        if self.size is None:
+            return moved
+        return (op.BINARY, "%", moved, _constant(self.size) if isinstance(self.size, int) else self.size, 3)
+
+
+Counters = Callable[[Key], Slot | None]
+"""The slot of a counter by itself; None for what is none."""
+
+
+class Begin(NamedTuple):
+    """The counter of a loop, the number that its first round has, and the indices that the loop computes."""
+
+    counter: Slot
+    start: int
+    own: Mapping[Slot, list[Key]]
+
+    @property
+    def sizes(self) -> list[int | Key]:
+        """The sizes of the rings that are indexed by the counter."""
+        sizes = (slot.size for slot in self.own if slot.counter == self.counter.counter)
+        return list(dict.fromkeys(size for size in sizes if size is not None))
 
 
 class Alternation:
     """The slots that take turns in the loops of a function."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Function, int], list[Turn]] = {}
-        self._steps: dict[tuple[Function, int], list[Turn]] = {}
+        self._known: dict[tuple[Function, int], dict[Slot, list[Key]]] = {}
+        self._counters: dict[tuple[Function, int], list[Begin]] = {}
 
     def next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, by the names that the next round has for it."""
-        turns = self._known.get((function, loop.header))
-        if turns is None:
-            turns = self._known[function, loop.header] = list(_turns(function, loop))
-            self._steps[function, loop.header] = list(_steps(function, loop))
-        ways = [*turns, *((other, mine) for mine, other in turns), *self._steps[function, loop.header]]
+        own = self._own(function, loop)
         apart = frozenset(held for held in tracked if held.place.root[0] == ASIDE)  # by the names of another function
-        return apart.union(one for held in tracked - apart for one in _turned(_stepped(function, loop, held), ways))
+        return apart.union(one for held in tracked - apart for one in as_next(held, lambda key: _counter(function, loop, key), own))
+
+    def _own(self, function: Function, loop: Loop) -> dict[Slot, list[Key]]:
+        own = self._known.get((function, loop.header))
+        if own is None:
+            own = self._known[function, loop.header] = _own(function, loop)
+        return own
+
+    def first_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """What is tracked at constant indices, also by the names that the first round of a loop has for it."""
+        counters = self._counters.get((function, loop.header))
+        if counters is None:
+            counters = self._counters[function, loop.header] = list(_begun(function, loop, self._own(function, loop)))
+        if not counters:
+            return tracked
+        return tracked.union(one for held in tracked if held.place.root[0] != ASIDE for one in _at_begin(held, counters))
 
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
         if place.root[0] == ASIDE:
             return False
         keys = {key.key for key in place.path if isinstance(key, Element)}
-        known = (turn for (where, _), turns in self._known.items() if where is function for turn in turns)
-        return any(keys & (mine | other) for mine, other in known)
+        known = (own for (where, _), own in self._known.items() if where is function)
+        return any(slot.size == 2 and not keys.isdisjoint(names) for own in known for slot, names in own.items())
 
 
-def _stepped(function: Function, loop: Loop, held: Tracked) -> Tracked:
-    """What another function has put at ``i + 1``, by the name that the next round has for it."""
-    own = {alike(function, one[2]) for one in function.by_opcode[op.BINARY]}
-    return as_next(held, lambda key, counter: key not in own and _counts_rounds(function, loop, counter))
-
-
-def as_next(held: Tracked, counts: Callable[[object, int], bool]) -> Tracked:
-    """Something tracked at ``i + 1``, by ``i``, where that counts: the register of an expression."""
-    path = tuple(
-        Element((below,)) if isinstance(key, Element) and (below := _one_below(key.key)) is not None and counts(key.key, below) else key
-        for key in held.place.path
-    )
-    return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
-
-
-def _one_below(key: object) -> int | None:
-    """The register to which an index adds one."""
-    match key:
-        case (op.BINARY, "+", (int(register),), (op.CONST, "1", *_), *_):
-            return register
-    return None
-
-
-def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
+def as_next(held: Tracked, counters: Counters, own: dict[Slot, list[Key]] | None = None) -> Iterator[Tracked]:
+    """Something tracked by the names that the next round has for it: those of a function's ``own`` expressions, and a plain one."""
     path = held.place.path
     for index, key in enumerate(path):
-        term = key.key if isinstance(key, Element) else None
-        for here, there in turns:
-            if term in here and there:
-                for name in there:
-                    yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
-                return
+        slot = slot_of(key.key, counters) if isinstance(key, Element) else None
+        if slot is None:
+            continue
+        later = slot.moved(-1)
+        names = _names(later, later == counters(later.counter), own or {})
+        for name in names:
+            yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+        if names:
+            return
     yield held
 
 
-def _steps(function: Function, loop: Loop) -> Iterator[Turn]:
-    """What a counter that grows by one names in a round, and in the next one: ``i``, then ``i - 1``; ``i + 1``, then ``i``."""
-    inside = [one for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
-    for operator in "-+":
-        found = [one for one in inside if _is(function, one, operator, 5, 1) and _counts_rounds(function, loop, one[4])]
-        for counter in {one[4] for one in found}:
-            mine, other = frozenset({alike(function, counter)}), frozenset(alike(function, one[2]) for one in found if one[4] == counter)
-            yield (mine, other) if operator == "-" else (other, mine)
+def _names(slot: Slot, is_plain: bool, own: Mapping[Slot, list[Key]]) -> list[Key]:
+    """The keys of expressions for a slot: a function's own, and that of one which lies ahead."""
+    found = dict.fromkeys(own.get(slot, ()))
+    if slot.offset >= 0:
+        found[slot.counter if is_plain else slot.key] = None
+    return list(found)
+
+
+def _at_begin(held: Tracked, counters: list[Begin]) -> Iterator[Tracked]:
+    """What is tracked at a constant index, by those that count rounds from a number on."""
+    path = held.place.path
+    for index, key in enumerate(path):
+        slot = slot_of((op.CONST, str(key.key), 1) if type(key.key) is int else key.key, _fixed) if isinstance(key, Element) else None
+        for begin in counters if slot is not None else ():
+            mine = begin.counter.moved(slot.offset - begin.start) if slot is not None else begin.counter
+            sizes = begin.sizes if slot is None or slot.size is None else [slot.size]
+            slots = [mine, *(mine.of(size) for size in sizes if mine.size is None)]
+            for name in dict.fromkeys(name for each in slots for name in _names(each, begin.counter == each, begin.own)):
+                yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+
+
+def _fixed(key: Key) -> Slot | None:
+    """A constant as the slot of a counter that stands still."""
+    number = _number(key)
+    return None if number is None else Slot((), number)
+
+
+def slot_of(key: object, counters: Counters) -> Slot | None:
+    """The slot that an index names, by the key of its expression."""
+    if not isinstance(key, tuple) or not key:
+        return None
+    found = counters(key)
+    if found is not None or len(key) == 1:
+        return found
+    match key:
+        case (op.COPY, tuple(inner), *_) | (op.CAST, _, tuple(inner), *_):
+            return slot_of(inner, counters)
+        case (op.BINARY, sign, tuple(left), tuple(right), _):
+            number, first = _number(right), _number(left)
+            if first is not None and sign in ("+", "-"):
+                slot = slot_of(right, counters)
+                return _after(slot, first) if sign == "+" else _other(slot) if first == 1 else None
+            slot = slot_of(left, counters)
+            return None if slot is None else _computed(slot, str(sign), number, right)
+    return None
+
+
+def _computed(slot: Slot, sign: str, number: int | None, right: Key) -> Slot | None:
+    """What an operator makes of the slot on its left."""
+    if sign == "%" and slot.size is None:
+        return slot.of(right if number is None else number) if number is None or number > 0 else None
+    if number is None:
+        return None
+    if sign in ("+", "-"):
+        return _after(slot, number if sign == "+" else -number)
+    if sign == "&" and slot.size is None and number > 0 and number & (number + 1) == 0:
+        return slot.of(number + 1)
+    return _other(slot) if sign == "^" and number == 1 else None
+
+
+def _after(slot: Slot | None, by: int) -> Slot | None:
+    return slot.moved(by) if slot is not None and slot.size is None else None
+
+
+def _other(slot: Slot | None) -> Slot | None:
+    """The slot of two that another one is not."""
+    return slot.moved(1) if slot is not None and slot.size == 2 else None
+
+
+def _constant(number: int) -> Key:
+    return (op.CONST, str(number), 1)
+
+
+def _number(key: Key) -> int | None:
+    return int(key[1]) if key[0] == op.CONST and len(key) > 1 and isinstance(key[1], str) and key[1].isdecimal() else None
+
+
+def _own(function: Function, loop: Loop) -> dict[Slot, list[Key]]:
+    """The indices that a loop computes, by the slots that they name."""
+    found: dict[Slot, list[Key]] = {}
+    keys = [alike(function, one[2]) for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
+    for key in dict.fromkeys(keys):
+        if (slot := slot_of(key, lambda each: _counter(function, loop, each))) is not None:
+            found.setdefault(slot, []).append(key)
+    return found
+
+
+def _begun(function: Function, loop: Loop, own: Mapping[Slot, list[Key]]) -> Iterator[Begin]:
+    """The counters of a loop that begin with a known number."""
+    rounds = [one for opcode in (op.NEXT, op.UNPACK, op.PHI) for one in function.by_opcode[opcode] if function.blocks[one] in loop.body]
+    for one in rounds:
+        counter = _counter(function, loop, (one[2],))
+        start = _start(function, loop, one) if counter is not None else None
+        if counter is not None and type(start) is int:
+            yield Begin(counter, start, own)
+
+
+def _start(function: Function, loop: Loop, one: Instruction) -> object:
+    """The number that a counter has in the first round of a loop; None where it is not known."""
+    if one[0] == op.PHI:
+        before = zip(function.phi_order[loop.header], one[3:], strict=False)
+        first = [function.constant(register) for block, register in before if block not in loop.body]
+        return first[0] if len(first) == 1 else None
+    call = _iterated(function, one)
+    is_given = call is not None and function.dotted(call[3]) == "range" and len(call) > 6
+    return function.constant(call[5]) if call is not None and is_given else 0
+
+
+def _counter(function: Function, loop: Loop, key: Key) -> Slot | None:
+    """The slot of what counts the rounds of a loop: a register, or an attribute that a method of its class makes larger."""
+    if len(key) > 1:
+        counts = (one[2] for one in function.by_opcode[op.ATTR] if key[0] == op.ATTR and function.blocks[one] in loop.body)
+        own = (each for each in counts if alike(function, each) == key)
+        return Slot(key) if any(is_counter(function, function.control, function.blocks, each) for each in own) else None
+    register = key[0]
+    one = function.definitions[register] if isinstance(register, int) and 0 <= register < len(function.definitions) else None
+    if one is None or not isinstance(register, int):
+        return None
+    if _counts_rounds(function, loop, one):
+        return Slot(key)
+    return _of_ring(function, loop, one) if one[0] == op.PHI and function.blocks[one] == loop.header else None
+
+
+def _of_ring(function: Function, loop: Loop, phi: Instruction) -> Slot | None:
+    """The slot of what goes round at the end of each round of a loop: ``slot = 1 - slot``, ``turn = (turn + 1) % n``."""
+    before = zip(function.phi_order[loop.header], phi[3:], strict=True)
+    sizes = set[int | Key]()
+    for block, register in before:
+        if block not in loop.body:
+            continue
+        key = alike(function, register)
+        for size in (None, 2):
+            mine = Slot((phi[2],), size=size)
+            slot = slot_of(key, lambda each, mine=mine: mine if each == mine.counter else None)  # type: ignore[misc]
+            if slot is not None and slot.size is not None and slot == mine.of(slot.size).moved(1):
+                sizes.add(slot.size)
+                break
+        else:
+            return None
+    return Slot((phi[2],)).of(sizes.pop()) if len(sizes) == 1 else None
+
+
+def _counts_rounds(function: Function, loop: Loop, one: Instruction) -> bool:
+    """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
+    if not is_counter(function, function.control, function.blocks, one[2]):
+        return False
+    if one[0] == op.PHI:
+        return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
+    source = _iterated(function, one)
+    around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
+    is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
+    return is_plain and around == loop
 
 
 def _is_one_more(function: Function, register: int) -> bool:
@@ -99,47 +283,3 @@ def _iterated(function: Function, one: Instruction) -> Instruction | None:
     given = function.definitions[one[3]] if one[0] == op.UNPACK else one
     definition = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
     return function.definitions[definition[3]] if definition is not None and definition[0] == op.ITER else None
-
-
-def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
-    """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
-    one = function.definitions[register] if register >= 0 else None
-    if one is None or not is_counter(function, function.control, function.blocks, register):
-        return False
-    if one[0] == op.PHI:
-        return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
-    source = _iterated(function, one)
-    around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
-    is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
-    return is_plain and around == loop
-
-
-def _turns(function: Function, loop: Loop) -> Iterator[Turn]:
-    """The two names of the slots of a loop, by each counter that is taken modulo two."""
-    inside = [one for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
-    slots = [one for one in inside if _is(function, one, "%", 5, 2) and is_counter(function, function.control, function.blocks, one[4])]
-    for name in {alike(function, one[2]) for one in slots}:
-        mine = {one[2] for one in slots if alike(function, one[2]) == name}
-        others = (one for one in inside if _is_other(function, one, mine))
-        yield frozenset({name}), frozenset(alike(function, one[2]) for one in others)
-
-
-def _is_other(function: Function, one: Instruction, slots: set[int]) -> bool:
-    """Whether an expression is the slot that a round does not have: ``1 - slot``, ``slot ^ 1``, ``(i + 1) % 2``, ``(i - 1) % 2``."""
-    if _is(function, one, "-", 4, 1):
-        return _plain(function, one[5]) in slots
-    if _is(function, one, "^", 5, 1):
-        return _plain(function, one[4]) in slots
-    inner = function.definitions[one[4]] if _is(function, one, "%", 5, 2) else None
-    counters = {function.definitions[slot][4] for slot in slots}  # type: ignore[index]
-    is_next = inner is not None and inner[0] == op.BINARY and any(_is(function, inner, operator, 5, 1) for operator in "+-")
-    return is_next and inner is not None and inner[4] in counters
-
-
-def _is(function: Function, one: Instruction, operator: str, place: int, number: int) -> bool:
-    return function.text(one[3]) == operator and function.constant(one[place]) == number
-
-
-def _plain(function: Function, register: int) -> int:
-    one = function.definitions[register] if register >= 0 else None
-    return one[3] if one is not None and one[0] == op.COPY else register

@@ -135,6 +135,16 @@ def earlier(place: Place, register: int) -> Place:
     return Place(place.root, tuple(_renamed(key, register) for key in place.path))
 
 
+def is_slot(place: Place) -> bool:
+    """Whether a place stands at an index that is an expression."""
+    return any(isinstance(key, Element) and isinstance(key.key, tuple) for key in place.path)
+
+
+def is_of_round(key: Key) -> bool:
+    """Whether a key is an index that the current round has named."""
+    return isinstance(key, Element) and is_own(key.key)
+
+
 def ahead(place: Place) -> Place:
     """A place by the names of the round that begins, before its indices are computed."""
     if place.root[0] == ASIDE:

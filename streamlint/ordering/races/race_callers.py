@@ -9,7 +9,7 @@ from streamlint.ir import Instruction
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
-from streamlint.ordering.places.alternation import as_next
+from streamlint.ordering.places.alternation import Slot, as_next
 from streamlint.ordering.places.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.places.meetings import Meeting, Meetings
 from streamlint.ordering.places.open_methods import backward_passes, open_methods
@@ -132,7 +132,7 @@ class RaceCallers(RaceOrders):
         if again and self.is_wide and not is_hook:
             again += open_methods(self.transfer, function)
         numbers = self.hooks.counted(function) if is_hook else frozenset[int]()
-        mine = frozenset(as_next(held, lambda key, counter: counter in numbers) for held in mine) if numbers else mine
+        mine = frozenset(later for held in mine for later in as_next(held, lambda key: Slot(key) if key[0] in numbers else None))
         for method in dict.fromkeys(again):
             path = (*state.path, marker if method is function else next(method.code.instructions()))
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)

@@ -14,7 +14,7 @@ from streamlint.ordering.paths.states import MOST_GUESSES, State
 from streamlint.ordering.places import rotation
 from streamlint.ordering.places.alternation import Alternation
 from streamlint.ordering.places.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.places.places import ASIDE, Element
+from streamlint.ordering.places.places import ASIDE, Place
 from streamlint.ordering.streams.lanes import MADE, WAITER, Lane, Lanes
 from streamlint.ordering.walk.walk import Walk
 from streamlint.transfer.actions import CURRENT, NAMED
@@ -45,9 +45,17 @@ class Repeated(Walk):
         if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
             self._report(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
         memory = [held.place for held in state.tracked if held.kind == BUFFER]
-        if any(any(map(rotation.is_cyclic, place.path)) for place in memory):
+        if any(any(map(rotation.is_cyclic, place.path)) for place in memory) or self._is_at_other_slot(state, memory):
             return False
         return self._work.made < 0 or not any(place.root[0] == ASIDE for place in memory)
+
+    def _is_at_other_slot(self, state: State, memory: list[Place]) -> bool:
+        """Whether all that is followed stands at indices of its own, and this round does the work at others: ``slots[(i + 1) % 2]``."""
+        function = state.frame.function
+        if not memory or not all(any(map(rotation.is_of_round, place.path)) for place in memory):
+            return False
+        registers = (*self._work.writes, *self._work.reads)
+        return not any(place in memory for register in registers for place in self.places.names(function, register))
 
     def _meets_itself(self, state: State, one: Instruction) -> bool:
         """Whether the next round writes the same memory on its own stream, and nothing orders that behind the last one."""
@@ -125,8 +133,11 @@ class Repeated(Walk):
                     yield turned
                 asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
                 after = after._replace(decided=after.decided | asked)
-                if any(_is_slot(held) for held in after.tracked):
+                if any(rotation.is_slot(held.place) for held in after.tracked):
                     after = after._replace(tracked=frozenset(self._in_next_round(function, loop, after.tracked)))
+            elif (entered := function.loop_heads.get(block)) is not None:
+                begun = self._alternation.first_round(function, entered, after.tracked) - after.tracked
+                after = after._replace(tracked=after.tracked.union(held._replace(place=rotation.ahead(held.place)) for held in begun))
             yield after
 
     def _in_next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
@@ -165,8 +176,3 @@ def _turned(function: Function, loop: Loop, state: State) -> State | None:
     if not any(held.kind == BUFFER and held != later for held, later in again.items()):
         return None
     return state._replace(tracked=frozenset(again.values()).union(held for held in state.tracked if held.kind != BUFFER))
-
-
-def _is_slot(held: Tracked) -> bool:
-    """Whether something stands at an index that is an expression."""
-    return any(isinstance(key, Element) and isinstance(key.key, tuple) for key in held.place.path)
