@@ -1,4 +1,7 @@
-"""What a command line may give where a program writes the choices out: ``parser.add_argument("--kind", choices=["one", "other"])``."""
+"""What a command line may give where a program writes the choices out: ``parser.add_argument("--kind", choices=["one", "other"])``.
+
+A program whose option for a device begins with the host runs there: that somebody asks for another one is no evidence of CUDA.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Instance, Site
+from streamlint.facts.code.objects import External, Instance, Site
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Held
@@ -15,6 +18,8 @@ from streamlint.waits.operands import argument_registers
 
 _OPEN = frozenset({"nargs", "action", "dest"})
 """Keywords of options that mean more than one of the choices, or another name."""
+_ACTIONS = {"store_true": False, "store_false": True}
+"""What an option holds by its action where nobody gives it."""
 
 
 class CommandLine:
@@ -27,11 +32,37 @@ class CommandLine:
     def of(self, held: Held, register: int, name: str) -> list[Held]:
         """What an attribute of what a parser has read may hold: the choices of the options of that name, and the defaults; nothing where
         something else may be."""
+        every = [self._choices(*site) for site in self._declared(held, register, name)]
+        return [each for found in every for each in found] if all(every) else []
+
+    def defaults(self, held: Held, register: int, name: str) -> list[object]:
+        """The constants that such an attribute holds where nobody gives the option; none where one is not known."""
+        every = [_default(*site) for site in self._declared(held, register, name)]
+        return [each[0] for each in every if each is not None] if None not in every else []
+
+    def _declared(self, held: Held, register: int, name: str) -> list[Site]:
+        """The calls that declare the option behind an attribute of what a parser has read; none where it may be something else."""
         parsed = self.roots(held._replace(register=register)) if name in self._options else None
         if not parsed or not all(map(_is_parsed, parsed)) or self._is_set(name):
             return []
-        every = [self._choices(*site) for site in self._options[name]]
-        return [each for found in every for each in found] if all(every) else []
+        parsers = [self._parsers(each.function, each.instruction[3]) for each in parsed if each.instruction is not None]
+        return [site for site in self._options[name] if any(self._may_declare(site, parser) for parser in parsers)]
+
+    def _may_declare(self, site: Site, parsers: frozenset[Held] | None) -> bool:
+        """Whether a call may declare an option of some parsers: not if it does so of others, which the program makes elsewhere."""
+        declared = self._parsers(site.function, site.instruction[3])
+        return parsers is None or declared is None or not parsers.isdisjoint(declared)
+
+    def _parsers(self, function: Function, register: int) -> frozenset[Held] | None:
+        """The calls that make the parsers that a register may hold; None where these are not known, or where it is a group of one."""
+        found = self.roots(Held(function, register))
+        return found if found and all(map(self._makes_parser, found)) else None
+
+    def _makes_parser(self, held: Held) -> bool:
+        """Whether a call makes a parser."""
+        called = self.facts.callees(held.function, held.instruction) if held.instruction is not None else ()
+        classes = {name.rpartition(".")[0] for name in self.facts.models.traits.get("declares-option", ())}
+        return bool(called) and all(isinstance(each, External) and each.name in classes for each in called)
 
     @cached_property
     def _options(self) -> dict[str, list[Site]]:
@@ -49,8 +80,11 @@ class CommandLine:
         given = {kind: register for kind, register in argument_registers(function, call) if isinstance(kind, str)}
         texts = [function.constant(register) for kind, register in argument_registers(function, call) if kind is None]
         is_given = "default" in given or ("required" in given) or not any(str(text).startswith("-") for text in texts)
-        if "choices" not in given or not is_given or not _OPEN.isdisjoint(given):
+        if not is_given or not _OPEN.isdisjoint(given):
             return []
+        if "choices" not in given:
+            is_host = "default" in given and function.constant(given["default"]) in function.unit.models.marked("host-device")
+            return [Held(function, given["default"])] if is_host else []
         lists = self.roots(Held(function, given["choices"])) or ()
         displays = [(each.function, one) for each in lists if (one := each.instruction) is not None and one[0] == op.BUILD]
         if not displays or len(displays) < len(lists):
@@ -66,6 +100,20 @@ class CommandLine:
                 if not values or not all(isinstance(value, Instance) for value in values):
                     return True
         return False
+
+
+def _default(function: Function, call: tuple[int, ...]) -> tuple[object] | None:
+    """The constant that an option has where nobody gives it; None where it is none, or somebody has to."""
+    arguments = argument_registers(function, call)
+    given = {kind: function.constant(register) for kind, register in arguments if isinstance(kind, str)}
+    registers = dict(arguments)
+    is_option = any(str(function.constant(register)).startswith("-") for kind, register in arguments if kind is None)
+    if not is_option or not {"nargs", "dest", "required"}.isdisjoint(given):
+        return None
+    if "default" in given:
+        made = function.definitions[registers["default"]]
+        return (given["default"],) if made is not None and made[0] == op.CONST else None
+    return (_ACTIONS.get(str(given.get("action"))),)
 
 
 def _is_parsed(held: Held) -> bool:

@@ -18,6 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.waits.filled import Asked, Edge, ends, fills, is_entry, is_of_nothing
+from streamlint.waits.operands import gives_too_few
 from streamlint.waits.options import is_left_out, is_off
 from streamlint.waits.questions import Key, alike, compares, conditions, counted_in, is_set_aside, says_odd
 from streamlint.waits.shapes import compares_shapes
@@ -34,7 +35,7 @@ def is_executed(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) ->
     found = hot.facts.shared.one_of(_Conditions, hot)
     chain = region.chain()
     calls = [one.call for one in chain[1:]]
-    if any(call is None for call in calls):
+    if any(call is None for call in calls) or any(_raises(hot, one) for one in chain[1:]):
         return False
     targets = [*(call for call in calls if call is not None), wait.instruction]
     without = (found.trains_without(one, target) for one, target in zip(chain, targets, strict=True))
@@ -49,6 +50,15 @@ def is_chosen(hot: HotRegions, wait: Wait, region: Region) -> bool:
     chain = region.chain()
     targets = [*(one.call for one in chain[1:] if one.call is not None), wait.instruction]
     return any(found.is_chosen(one, target) for one, target in zip(chain, targets, strict=True))
+
+
+def _raises(hot: HotRegions, region: Region) -> bool:
+    """Whether the call that leads to a region leaves out an argument that its function needs: of several classes another one is meant."""
+    if region.caller is None or region.call is None or region.call[0] not in (op.CALL, op.INVOKE) or region.function.is_cpp:
+        return False
+    edges = (each for each in hot.graph.calls(region.caller.function).edges if each.instruction == region.call)
+    is_called = any(each.callee is region.function and not each.is_higher_order for each in edges)
+    return is_called and gives_too_few(region.caller.function, region.call, region.function)
 
 
 class _Conditions:

@@ -49,7 +49,7 @@ def pairs_of(function: Function, one: Instruction) -> Iterator[tuple[object, int
         yield from ((kind, register) for register, kind in _as_written(function, one))
 
 
-def _is_dictionary(function: Function, one: Instruction) -> bool:
+def is_dictionary(function: Function, one: Instruction) -> bool:
     """Whether a dictionary is written out: ``{"a": x}``, ``dict(a=x)``."""
     return one[0] == op.DICT or (one[0] == op.CALL and function.dotted(one[3]) == "dict")
 
@@ -57,7 +57,7 @@ def _is_dictionary(function: Function, one: Instruction) -> bool:
 def _entries(function: Function, register: int) -> list[tuple[int, object]] | None:
     """The entries of a dictionary that is written out, and what its block sets in it; None of another one."""
     made = function.definitions[register] if register >= 0 and not function.is_cpp else None
-    if made is None or not _is_dictionary(function, made):
+    if made is None or not is_dictionary(function, made):
         return None
     entries = [(value, key) for key, value in pairs_of(function, made)]
     for use in function.uses[register]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import is_dictionary
 from streamlint.facts.code.language_members import _OF_CONTAINERS, _OF_SCALARS
 from streamlint.facts.code.objects import (
     Activation,
@@ -38,6 +39,7 @@ from streamlint.facts.files.scopes import ExternalName
 from streamlint.facts.values.containers import Containers
 from streamlint.facts.values.frames import Arguments
 from streamlint.facts.values.nodes import Node
+from streamlint.ir import opcodes as op
 
 LONGEST_NAME = 6
 """Parts of a dotted name of a library."""
@@ -111,8 +113,12 @@ class Members(Containers):
             self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
         elif isinstance(value, Container) and value.kind == "modules":
             self.modules_member(value, name, target)
-        elif isinstance(value, Container) and value.kind == "dict":  # a namespace: what it holds are its attributes
+        elif isinstance(value, Container) and value.kind == "dict" and not self._is_plain(value):  # the attributes of a namespace
             self.element(value, name, target, site)
+
+    def _is_plain(self, value: Container) -> bool:
+        """Whether a dictionary is Python's own: it has no attributes."""
+        return value.instruction[0] == op.BUILD or is_dictionary(value.frame.function, value.instruction)
 
     def modules_member(self, value: Container, name: str, target: Node) -> None:
         """A member of a list of modules that is no list's: it is a module itself."""
