@@ -13,6 +13,9 @@ _MESSAGES = {
     "freed": "memory that a captured graph reads is freed; the next replay reads freed memory",
     "temporary": "array allocated in a capture is freed; the replay overwrites the block's next owner",
     "replaced": "storage of a captured graph input released; the replay reads the old memory",
+    "weights": "parameters of a captured module get other memory; the replay reads the old parameters",
+    "gradients": "gradients of a captured backward pass are freed; the replay writes to the old memory",
+    "state": "state of a captured optimizer is replaced; the replay updates the old state",
 }
 _STEPS = {
     "rebound": "the name refers to another tensor from here on",
@@ -20,6 +23,9 @@ _STEPS = {
     "freed": "the memory is freed here",
     "temporary": "the last reference is released here",
     "replaced": "the tensor loses the captured memory here",
+    "weights": "the parameters get other memory here",
+    "gradients": "the gradients are freed here",
+    "state": "the state is replaced here",
 }
 _HELP = {
     "rebound": "copy the new values into the captured tensor (static.copy_(new)), or capture again",
@@ -27,6 +33,9 @@ _HELP = {
     "freed": "free the memory after the last replay",
     "temporary": "allocate the array before the capture, and keep it as long as the graph is replayed",
     "replaced": "copy into the tensor in place, or capture again after the change",
+    "weights": "copy the new values into the parameters, or capture again after the change",
+    "gradients": "keep the gradients and fill them with zeros (set_to_none=False)",
+    "state": "copy the new values into the state, or capture again after the change",
 }
 
 
@@ -36,7 +45,10 @@ class GraphInputReplaced(Check):
     ## What it does
     Reports a replay of a CUDA graph after an input of its capture was lost: the name or attribute through which the capture read the
     tensor is assigned another tensor, its last reference is released, its memory is freed, or its storage is replaced
-    (``x.data = y``, ``x.set_(y)``, ``x.untyped_storage().resize_(0)``). Of CuPy also arrays that the capture itself allocates.
+    (``x.data = y``, ``x.set_(y)``, ``x.resize_(larger)``, ``x.untyped_storage().resize_(0)``). Of CuPy also arrays that the capture itself
+    allocates. The same holds for what a capture reaches through modules and optimizers: weights (``load_state_dict(assign=True)``, moves
+    to the CPU), gradients of a captured backward pass (``zero_grad(set_to_none=True)``), and the state of an
+    optimizer whose step is captured.
 
     ## Why is this bad
     A graph holds addresses, not tensors. A replay reads the captured memory even if the name refers to another tensor by then: after an
@@ -67,8 +79,9 @@ class GraphInputReplaced(Check):
 
     ## When it is fine
     Memory that PyTorch allocates inside the capture belongs to the graph's private pool and lives as long as the graph (CuPy has no such
-    pool). A name may be assigned freely after the last replay, before a new capture, or where another name keeps the tensor and new
-    values are copied into it. Callables of ``make_graphed_callables`` copy their inputs.
+    pool). Gradients may be freed where the step of the optimizer is captured, too. A name may be assigned freely after the last replay,
+    before a new capture, or where another name keeps the tensor and new values are copied into it. Callables of
+    ``make_graphed_callables`` copy their inputs.
 
     ## Verify
     The snippet assigns or drops the input between capture and replay, and reads the result: it is that of the old tensor, or of the

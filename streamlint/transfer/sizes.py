@@ -127,6 +127,15 @@ class Sizes:
                 return self._shape(before[0])
         return []
 
+    def count(self, function: Function, registers: list[int], context: Context = ()) -> int | None:
+        """How many elements dimensions make, if all are known."""
+        known = [each for register in registers for each in self._dimensions(Known(function, register, context))]
+        return _product(known)
+
+    def count_at(self, origin: Origin) -> int | None:
+        """How many elements memory is made with, if its maker says so."""
+        return _product(self._shape(origin))
+
     def _of_module(self, function: Function, made: Instruction, context: Context) -> Size:
         """The parameters of a layer: as many as the numbers that it is made with multiply to; of several layers nobody knows."""
         given = (self._number(Known(function, register, context)) for _, register in argument_registers(function, made))
@@ -375,6 +384,12 @@ def _picks_numbers(function: Function, one: Instruction) -> bool:
     """``x.expand_as(mask)[mask]``: a number for each element that is true, no rows."""
     made = function.definitions[one[3]]
     return made is not None and made[0] == op.INVOKE and function.text(made[4]) == "expand_as" and made[6:7] == (one[4],)
+
+
+def _product(dimensions: list[int | None]) -> int | None:
+    """The product of dimensions; None where there are none, or some are not known."""
+    known = [each for each in dimensions if each is not None]
+    return math.prod(known) if known and len(known) == len(dimensions) else None
 
 
 def _sum(counts: list[int | None]) -> int | None:

@@ -77,5 +77,12 @@ def _behind(works: Works, function: Function, register: int, depth: int) -> Iter
         for each in (*given, *((one[3],) if one[0] == op.INVOKE else ())):
             yield from _behind(works, function, each, depth - 1)
     elif one[0] in _TAKING:
-        for each in op.reads(one):
+        for each in (*op.reads(one), *(_stored(function, one) if one[0] == op.ATTR else ())):
             yield from _behind(works, function, each, depth - 1)
+
+
+def _stored(function: Function, one: Instruction) -> Iterator[int]:
+    """What a function has put into an attribute before it reads that."""
+    for store in function.by_opcode[op.SET_ATTR]:
+        if store[2] == one[3] and function.text(store[3]) == function.text(one[4]) and function.runs_before(store, one):
+            yield store[4]

@@ -103,11 +103,18 @@ def _is_tensor_index(facts: Facts, function: Function, register: int) -> bool:
     made = function.definitions[register] if register >= 0 else None
     if made is None or made[0] in (op.SLICE, op.NEXT, op.CONST, op.BUILD):
         return False
-    if made[0] == op.ITEM and not any(_is_slice(function, part) for part in parts_of(function, made[4])):
+    is_element = made[0] == op.ITEM and not any(_is_slice(function, part) for part in parts_of(function, made[4]))
+    if is_element and not _is_of_container(facts, function, made[3]):
         return False
     if function.invokes(made, "same-elements"):
         return True
     return any(isinstance(value, Memory) for value in facts.values(function, register).values)
+
+
+def _is_of_container(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds a container of the language, no tensor: an element of it is what was put there."""
+    values = list(facts.values(function, register).values)
+    return bool(values) and all(isinstance(value, Container) for value in values)
 
 
 def _is_slice(function: Function, register: int) -> bool:

@@ -11,6 +11,7 @@ from streamlint.models.effects.shared import (
     INTO,
     LATER,
     NAMES_DEVICE,
+    RENEWS,
     RETURNS,
     STREAMS,
     WAITS,
@@ -84,6 +85,7 @@ OBJECTS = (
             key("to", "word", "Where the parameters go; `argument`: the arguments of key `device` decide.", "device host argument"),
             key("device", "places", "The arguments that may name the device."),
             key("asynchronous", "switch", "The host does not wait for the copies."),
+            *RENEWS,
         ),
     ),
     Effect(
@@ -106,6 +108,7 @@ OBJECTS = (
             key("into", "place", "Where it is stored (`&0`)."),
             key("moves", "bool", "A value made by a constructor goes wherever its owner goes."),
             key("captures", "place", "The callables whose work is captured, once for each of them."),
+            key("new_shape", "places", "The dimensions that the buffer is to have: it takes other memory where it had fewer elements."),
             *COMPILING[:3],
         ),
     ),
@@ -140,6 +143,7 @@ OBJECTS = (
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
             key("asserts", "bool", "The program goes on only where the first argument is true (`TORCH_CHECK`)."),
             *(COMPILING[number] for number in (0, 1, 3)),
+            *RENEWS,
         ),
     ),
     Effect(

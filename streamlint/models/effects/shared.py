@@ -26,6 +26,16 @@ WAITS = (
 COMMUNICATOR = key(
     "communicator", "place", "The communicator or process group whose ranks all make the call; the default one where it is left out."
 )
+RENEWS = (
+    key(
+        "renews",
+        "word",
+        "The parts of the object that get other memory, or lose it: the weights or the gradients of a module or of an optimizer's"
+        " parameters, the state of an optimizer.",
+        "weights gradients state",
+    ),
+    key("renews_if", "switch", "They do so only with this flag."),
+)
 LATER = key("later", "bool", "The functions that the call is given run later than it: when what it makes ends, or when they are asked for.")
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
 COMPILING = (

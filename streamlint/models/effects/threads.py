@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import CHOOSES, DEVICES, INTO, RETURNS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, INTO, RENEWS, RETURNS
 from streamlint.models.keys import Effect, key
 
 THREADS = (
@@ -126,6 +126,7 @@ THREADS = (
             key("exports", "place", "The event for which the call gives a handle that another process opens."),
             key("elsewhere", "bool", "It belongs to devices that are no CUDA devices."),
             INTO,
+            *RENEWS,
         ),
     ),
 )

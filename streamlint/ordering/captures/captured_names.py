@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Constant, Scalar, Site
 from streamlint.ir import Instruction
-from streamlint.ordering.memory.captured import Captured
+from streamlint.ir import opcodes as op
+from streamlint.ordering.memory.captured import Captured, Input
+from streamlint.ordering.paths.last_reads import LastReads
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.local_names import LocalNames, may_be_one
 from streamlint.ordering.places.places import Place, register_place
 from streamlint.ordering.walk.event_walk import Unordered
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 
 GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
@@ -25,10 +30,14 @@ MARK = Place(("global", "captured"))
 class CapturedNames(Unordered):
     """Follows the names of an input of a capture: registers, and the local names that they have."""
 
+    _input: Input
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self._origins = transfer.one_of(Origins, transfer)
         self.captured = Captured(transfer, self.places)
         self._local = LocalNames()
+        self._last = LastReads()
 
     def _alive(self, state: State, kind: str) -> bool:
         """Whether something refers to the memory (BUFFER), or may keep it (MAYBE)."""
@@ -67,7 +76,32 @@ class CapturedNames(Unordered):
         )
         back = frozenset({Tracked(UNNAMED, register_place(register), name)}) & state.tracked
         after = state._replace(tracked=(state.tracked | lost) - back)
+        if lost and self._is_of_origin(function, register):
+            return after.tracked | {Tracked(BUFFER, register_place(register))}
+        if lost and self._is_exchanged(state, after, one, register, lost):
+            return after.tracked | {Tracked(STALE, MARK, "rebound", Site(function, one))}
         return self._let_go(state, after, one, register) if lost else after.tracked
+
+    def _is_of_origin(self, function: Function, register: int) -> bool:
+        """Whether all that a register may hold was allocated where the memory was, though the path has lost its way there."""
+        origin = self._input.origin
+        if register < 0 or function.is_cpp or function.definitions[register] == origin.instruction:
+            return False
+        return {each.site for each in self._origins.of(function, register)} == {origin}
+
+    def _is_exchanged(self, before: State, after: State, one: Instruction, register: int, lost: frozenset[Tracked]) -> bool:
+        """Whether a name through which the capture has read means what a call gives for the memory that it is given: nothing else leads to
+        that from here on."""
+        function = before.frame.function
+        made = function.definitions[register] if register >= 0 else None
+        is_read = any(Tracked(READ, each.place) in before.tracked for each in lost)
+        if made is None or made[0] not in (op.CALL, op.INVOKE) or not is_read or is_noted(before, OPEN):
+            return False
+        roots = {held.place.root for held in after.tracked if held.kind == BUFFER and self._refers(after, held)}
+        given = {("register", each) for each in op.reads(made)}
+        if not roots or not roots <= given or not self._replaces(before, register):
+            return False
+        return not any(self._last.is_read_behind(function, one, int(str(root[1]))) for root in roots)
 
     def _let_go(self, before: State, after: State, one: Instruction, register: int) -> frozenset[Tracked]:
         """Notes where the last reference goes, and whether something else takes its place."""
@@ -77,16 +111,25 @@ class CapturedNames(Unordered):
         kind = "rebound" if not is_noted(before, OPEN) and self._replaces(before, register) else "dropped"
         return after.tracked | {Tracked(LOST, MARK, kind, Site(function, one))}
 
+    def _changed(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
+        """The places that an instruction assigns a register to; NONE where it deletes what is there."""
+        yield from self.places.assigned(function, one)
+        if one[0] == op.DEL_ATTR:
+            yield self.places.member(function, one[2], function.text(one[3])), op.NONE
+        elif one[0] == op.DEL_ITEM:
+            yield self.places.of(function, one[2]).behind(self.places.element(function, one[3])), op.NONE
+
     def _stored(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """An attribute, an element or a shared variable is assigned: what the capture has read through it, it will not find there."""
+        """An attribute, an element or a shared variable is assigned or deleted, through which the capture may have read."""
         function, tracked = state.frame.function, state.tracked
-        for target, register in self.places.assigned(function, one):
-            held = {each for each in tracked if each.kind == BUFFER and each.place == target}
+        for target, register in self._changed(function, one):
+            targets = {target, register_place(one[2]).behind(target.path[-1])} if one[0] in (op.SET_ITEM, op.DEL_ITEM) else {target}
+            held = {each for each in tracked if each.kind == BUFFER and each.place in targets}
             if not held or self.has(state, BUFFER, register):
                 continue
             after = state._replace(tracked=tracked - held)
             tracked = self._let_go(state, after, one, register)
-            is_read = any(each.kind == READ and each.place == target for each in tracked)
+            is_read = any(each.kind == READ and each.place in targets for each in tracked)
             if is_read and self._replaces(state, register) and is_noted(state, CAPTURED) and not is_noted(state, OPEN):
                 tracked |= {Tracked(STALE, MARK, "rebound", Site(function, one))}
                 if _is_guarded(function, one):

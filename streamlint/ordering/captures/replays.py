@@ -26,29 +26,29 @@ from streamlint.ordering.captures.captured_names import (
     READ,
     STALE,
     UNNAMED,
-    CapturedNames,
     is_noted,
 )
-from streamlint.ordering.memory.captured import Input
+from streamlint.ordering.captures.renewed_parts import RenewedParts
 from streamlint.ordering.memory.next_owners import NextOwners
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import Place, is_own_cell, register_place
-from streamlint.ordering.walk.lifetimes import made_by
+from streamlint.ordering.walk.lifetimes import made_by, of_result
 from streamlint.ordering.walk.walk import ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
+from streamlint.transfer.enlarged import Enlarging
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 
-_STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE})
+_STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE, op.DEL_ATTR, op.DEL_ITEM})
 _SAME_VALUES = frozenset({"view", "same", "transfer"})
 
 
 class Lost(NamedTuple):
     """An input that a replay does not find any more. ``gone`` is None where a function's end lets go of it. ``kind``: rebound, dropped,
-    freed, replaced, temporary (memory of the capture itself)."""
+    freed, replaced, temporary (memory of the capture itself), weights, gradients or state (of modules and optimizers)."""
 
     kind: str
     gone: Site | None
@@ -59,7 +59,7 @@ class Lost(NamedTuple):
     library: str
 
 
-class Replays(CapturedNames):
+class Replays(RenewedParts):
     """Finds replays of graphs whose inputs are lost."""
 
     meets_memory = True
@@ -68,13 +68,13 @@ class Replays(CapturedNames):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self.enlarging = transfer.one_of(Enlarging, transfer)
         self._owners = NextOwners(transfer, self.places, self.currents)
         self._found: dict[Site, Lost] = {}
-        self._input: Input
 
     def find(self) -> Iterator[Lost]:
         """The inputs of the program's graphs that replays do not find any more."""
-        for each in self.captured.find():
+        for each in (*self.captured.find(), *self.parts.find()):
             self._input = each
             function = each.origin.function if each.calls else each.capture.begin.function
             state = self.start(function, each.start, each.tracked, frozenset())
@@ -108,7 +108,7 @@ class Replays(CapturedNames):
                 if isinstance(after, str):
                     return after
                 state = state._replace(tracked=after)
-        return self._worked(state, one) | self._reallocated(state, one)
+        return self._worked(state, one) | self._reallocated(state, one) | self._of_parts(state, one)
 
     def _reallocated(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """Whether an instruction may get the memory, once the last reference is gone and the capture is over."""
@@ -141,7 +141,7 @@ class Replays(CapturedNames):
         for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
             held = call.row.get("graph")
             if isinstance(held, Selector) and held.kind == "result":
-                found |= set(self.places.names(function, one[2]))
+                found |= {place.behind(*each.path) for place in self.places.names(function, one[2]) for each in of_result(one[2])}
             elif isinstance(held, Selector) and held.kind == "pointee":
                 found |= set(self._pointed(call, held))
         return frozenset(Tracked(GRAPH, place) for place in found)
@@ -157,6 +157,9 @@ class Replays(CapturedNames):
         is_captured = is_noted(state, CAPTURED) and not is_noted(state, OPEN)
         if row.effect == "free" and is_captured and any(self.has(state, BUFFER, register) for register in call.all("of")):
             return tracked | {Tracked(STALE, MARK, "freed", Site(state.frame.function, one))}
+        if row.get("new_shape") and is_captured and any(self.has(state, BUFFER, register) for register in call.all("of")):
+            stale = frozenset({Tracked(STALE, MARK, "replaced", Site(state.frame.function, one))})
+            return tracked | stale if self.enlarging.enlarges(call) else tracked
         if row.effect == "alloc":  # the pointer leads to other memory from here on
             places = made_by(self.places, call)
             return frozenset(held for held in tracked if held.kind != BUFFER or held.place not in places)
@@ -232,8 +235,10 @@ class Replays(CapturedNames):
         return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else MARK)})
 
     def judge(self, state: State, one: Instruction, action: Action) -> Answer:
-        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
-            return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
+        if isinstance(action, Viewed) and op.DEFINES[one[0]]:
+            kinds = [kind for kind in (BUFFER, GRAPH) if self.has(state, kind, action.register)]
+            if kinds:
+                return state.tracked | {Tracked(kind, place) for kind in kinds for place in _results(kind, one[2])}
         if isinstance(action, Released) and self.has(state, BUFFER, action.register):
             return self._replaced(state, one, action)
         if (
@@ -356,6 +361,11 @@ class Replays(CapturedNames):
         function = self._input.capture.begin.function
         callers = [caller for caller, _ in self.callers(function)] or [function]
         return all(each.code.name == "__init__" for each in callers)
+
+
+def _results(kind: str, register: int) -> frozenset[Place]:
+    """The places of a result that is what a call was given; of graphs it may be a part of the result."""
+    return of_result(register) if kind == GRAPH else frozenset({register_place(register)})
 
 
 def _mark(state: State, kind: str) -> Tracked | None:

@@ -11,20 +11,19 @@ from streamlint.facts.code.objects import Container, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import until
+from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.memory.captured_calls import CapturedCalls, named
 from streamlint.ordering.memory.on_device import OnDevice
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
-from streamlint.waits.operands import operand_of
 
 _MOST_INSIDE = 30
-"""Functions that a capture calls which are looked at for attributes that they read."""
-
-
-Given = dict[int, Place]
+"""Functions that a capture calls which are looked at for memory that they allocate."""
+_SHARED = ("cell", "global")
 _NAMED = frozenset({op.ATTR, op.LOAD, op.NAME})
 
 
@@ -41,7 +40,8 @@ class Capture(NamedTuple):
 class Input(NamedTuple):
     """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
     place that holds it is known from. ``is_allocated``: here, so that its references are known. ``is_inside``: in the capture, from a
-    pool that does not belong to the graph; ``calls``: those of the capture that lead to the function which has made it."""
+    pool that does not belong to the graph; ``calls``: those of the capture that lead to the function which has made it. ``part``: it is
+    what modules or optimizers lead to, of which a capture uses such a part."""
 
     capture: Capture
     start: Instruction
@@ -50,6 +50,7 @@ class Input(NamedTuple):
     is_allocated: bool
     is_inside: bool = False
     calls: frozenset[Site] = frozenset()
+    part: str = ""
 
 
 class Captured:
@@ -59,6 +60,7 @@ class Captured:
         self.transfer = transfer
         self.places = places
         self.memory = transfer.one_of(OnDevice, transfer)
+        self.calls = CapturedCalls(transfer)
         self._capturing: dict[Function, bool] = {}
         self._changed: dict[str, list[Instruction]] = {}
 
@@ -174,7 +176,16 @@ class Captured:
             if one is not None and (is_made or self._is_made_by_call(function, one)):
                 tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, each))
                 return Input(capture, one, tracked, Site(function, one), True)
+            if one is not None and one[0] == op.UNPACK and self._is_by_hand(function, one[3]):
+                tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, each))
+                return Input(capture, one, tracked, Site(function, one), False)
         return None
+
+    def _is_by_hand(self, function: Function, register: int) -> bool:
+        """Whether a register holds the result of a call that allocates memory which lives until it is freed."""
+        one = function.definitions[register] if register >= 0 else None
+        calls = self.transfer.modelled(function, one) if one is not None and one[0] in CALLING else ()
+        return any(call.row.effect == "alloc" for call in calls)
 
     def _is_made_by_call(self, function: Function, one: Instruction) -> bool:
         """Whether a call gives new memory that its function keeps nowhere."""
@@ -201,7 +212,7 @@ class Captured:
         function = capture.begin.function
         if function.is_cpp:
             return self._of_pointer(capture, place, register)
-        if not place.path and place.root[0] not in ("cell", "global"):
+        if not place.path and place.root[0] not in _SHARED:
             return None
         start, held = self._stored_before(capture.begin, place) or (None, register)
         if start is not None and (own := self._of_register(capture, held)) is not None:
@@ -211,8 +222,7 @@ class Captured:
         if held >= 0 and not self._is_memory(function, held):
             return None
         names = self.places.names(function, held) if start is not None else ()
-        if start is None:
-            start = _beginning(function, place)
+        start, names = (start, names) if start is not None else self._base_stored(capture.begin, place)
         tracked = frozenset(Tracked(BUFFER, each) for each in (place, *names))
         return Input(capture, start, tracked, Site(function, start), False)
 
@@ -225,6 +235,14 @@ class Captured:
                     if target == place and begin.function.runs_before(one, begin.instruction):
                         stored = (one, given)
         return stored
+
+    def _base_stored(self, begin: Site, place: Place) -> tuple[Instruction, tuple[Place, ...]]:
+        """The last assignment to what a place is a part of, else from where that has its name; with the names that the part has by it."""
+        for length in reversed(range(len(place.path))) if place.root[0] in _SHARED else ():
+            stored = self._stored_before(begin, Place(place.root, place.path[:length]))
+            if stored is not None:
+                return stored[0], tuple(name.behind(*place.path[length:]) for name in self.places.names(begin.function, stored[1]))
+        return _beginning(begin.function, place), ()
 
     def _may_change(self, function: Function, place: Place, stored: Instruction | None) -> bool:
         """Whether the program assigns an attribute but where objects are made, or lets go of storage near: most inputs never change."""
@@ -244,7 +262,7 @@ class Captured:
         names = self.transfer.replacing
         stores = ((each, one) for each in function.unit.functions for one in each.by_opcode[op.SET_ATTR])
         return any(each.text(one[3]) in names for each, one in stores) or any(
-            call.function.unit is function.unit for call in self.transfer.sites({"release"})
+            call.function.unit is function.unit for call in self.transfer.sites({"release", "same"}, where=_lets_go)
         )
 
     def _of_pointer(self, capture: Capture, place: Place, register: int) -> Input | None:
@@ -278,32 +296,11 @@ class Captured:
     def _read_inside(self, function: Function, region: list[Instruction]) -> Iterator[tuple[Place, bool]]:
         """The attributes and elements of what it is given that a function reads which a capture calls, by the names of the capture's
         function; and whether they are shown to hold memory."""
-        waiting: list[tuple[Function, Instruction, Given | None]] = [(function, one, None) for one in region if not function.is_cpp]
-        seen = {function}
-        for caller, one, outer in waiting:
-            if one[0] not in (op.CALL, op.INVOKE) or len(seen) > _MOST_INSIDE:
-                continue
-            for edge in self.transfer.edges(caller, one):
-                callee = edge.callee
-                if not edge.is_followed or callee in seen or callee.is_cpp:
-                    continue
-                seen.add(callee)
-                given = dict(self._given(caller, one, callee, outer))
-                for inner in callee.code.instructions():
-                    waiting.append((callee, inner, given))
-                    if inner[0] == op.ATTR or self._is_element(callee, inner):
-                        place = _named(self.places.of(callee, inner[2]), given)
-                        if place is not None and place.path:
-                            yield place, self._is_memory(callee, inner[2])
-
-    def _given(self, caller: Function, one: Instruction, callee: Function, outer: Given | None) -> Iterator[tuple[int, Place]]:
-        """By the number of a parameter: the place of what a call gives for it, as far as the function of the capture has a name for it."""
-        for index in range(len(callee.code.parameters)):
-            is_receiver = index == 0 and callee.has_receiver and one[0] == op.INVOKE
-            register = one[3] if is_receiver else operand_of(caller, one, callee, index)
-            place = _named(self.places.of(caller, register), outer) if register is not None and register >= 0 else None
-            if place is not None:
-                yield index, place
+        for callee, one, given in self.calls.run(function, region):
+            if given is not None and (one[0] == op.ATTR or self._is_element(callee, one)):
+                place = named(self.places.of(callee, one[2]), given)
+                if place is not None and place.path and place.root[0] not in _SHARED:
+                    yield place, self._is_memory(callee, one[2])
 
     # --- whether code captures
 
@@ -330,14 +327,9 @@ class Captured:
         return found
 
 
-def _named(place: Place, given: Given | None) -> Place | None:
-    """A place by the names of the function of a capture; ``given`` are its names for the parameters, None where it is its own place."""
-    if given is None:
-        return place
-    if place.root[0] != "parameter":
-        return None
-    base = given.get(int(str(place.root[1])))
-    return base.behind(*place.path) if base is not None else None
+def _lets_go(row: Row) -> bool:
+    """Whether calls with a row may give a buffer other storage."""
+    return row.effect == "release" or bool(row.get("new_shape"))
 
 
 def _beginning(function: Function, place: Place) -> Instruction:

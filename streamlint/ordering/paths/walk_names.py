@@ -44,6 +44,8 @@ from streamlint.waits.questions import Key, alike
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 _IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR, op.SET_ITEM})
 """Instructions that run functions without being written as calls."""
+_CALLED = ("__call__", "forward")
+"""The methods that calling an object runs."""
 _Call = tuple[Function, Instruction, Function]
 
 
@@ -195,11 +197,19 @@ class WalkNames:
             return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
-        if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
-            return self.places.names(function, one[3])  # an object that is called
+        if (called := self._called_object(function, one, callee)) is not None:
+            return called
         if function.is_cpp and function.method is not None:
             return (object_of(function),)  # a method of the same object
         return None
+
+    def _called_object(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
+        """Where an object is found that is called itself, under its name or that of an attribute: ``self.model(x)``."""
+        if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
+            return self.places.names(function, one[3])
+        if one[0] != op.INVOKE or callee.code.name not in _CALLED or function.text(one[4]) in _CALLED:
+            return None
+        return tuple(place.behind(function.text(one[4])) for place in self.places.names(function, one[3]))
 
     def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
         """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""
