@@ -6,14 +6,17 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.findings.operations import Block, Copy, Launch, Operation
 
+_AWAITED = {"lock": "a lock held across synchronization", "late": "a wait for its stream"}
+
 
 class CudaCallInHostCallback(Check):
     """CUDA work in a host callback.
 
     ## What it does
     Reports CUDA calls, launches, device array operations and frees that a host callback reaches, also through helpers, lambdas, bound
-    methods and destructors. Host callbacks are functions given to ``cudaLaunchHostFunc``, ``cudaStreamAddCallback``, graph host nodes,
-    CuPy's ``launch_host_func`` and numba's ``add_callback``.
+    methods and destructors, and waits for a thread that does such work, for a lock that is held while the host waits for the device, and
+    for what the host does only after it has waited for the stream. Host callbacks are functions given to ``cudaLaunchHostFunc``,
+    ``cudaStreamAddCallback``, graph host nodes, CuPy's ``launch_host_func`` and numba's ``add_callback``.
 
     ## Why is this bad
     "The host function must not make any CUDA API calls." The runtime rejects most of them with ``cudaErrorNotPermitted`` (800), an
@@ -74,7 +77,7 @@ class CudaCallInHostCallback(Check):
         )
 
     def _report_block(self, operation: Block, place: Span, trail: tuple[Step, ...]) -> Finding:
-        awaited = "a lock held across synchronization" if operation.what == "lock" else "a thread with CUDA calls"
+        awaited = _AWAITED.get(operation.what, "a thread with CUDA calls")
         return self.finding(
             operation,
             f"host callback blocks on {awaited}; the stream stalls and may deadlock",

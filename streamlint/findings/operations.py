@@ -160,7 +160,8 @@ class HostWait(Operation):
 
 @record(eq=False, slots=True)
 class Block(Operation):
-    """The host blocks until another thread lets it go. ``what``: join, result, condition, queue, lock."""
+    """The host blocks until another thread lets it go. ``what``: join, result, condition, queue, lock; late: none does before the stream
+    has come to rest."""
 
     what: str = "join"
 

@@ -17,7 +17,7 @@ from streamlint.ordering.streams.choices import NULL
 from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launch_rows import Queued
 
-_HIGHEST, _MOST_CALLS = 3, 12
+_HIGHEST, _MOST_CALLS = 8, 12
 """Callers above a function that knows no stream, and the calls of one beyond which it stands for all of them."""
 
 
@@ -33,7 +33,7 @@ class SameMemory:
         """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
         memory, and one of the two writes it."""
         own = Event(choice.at.instruction, at, work, choice, choice.calls)
-        return self._makes_others and self._is_raced(own, choice.at.function, _HIGHEST)
+        return self._makes_others and self._is_raced(own, choice.at.function)
 
     @cached_property
     def _makes_others(self) -> bool:
@@ -41,11 +41,16 @@ class SameMemory:
         made = (call for call in self.transfer.sites({"stream"}) if call.function.is_cpp)
         return any(self.streams.asked_blocking(Site(call.function, call.instruction)) is False for call in made)
 
-    def _is_raced(self, own: Event, holder: Function, height: int) -> bool:
-        """The same of work by the names of a function, and of those that call it."""
-        return self._meets_others(own, holder) or (
-            height > 0 and any(self._is_raced(*each, height - 1) for each in self._above(own, holder))
-        )
+    def _is_raced(self, own: Event, holder: Function) -> bool:
+        """The same of work by the names of a function, and of those that call it, each call once."""
+        level, seen = [(own, holder)], set[Site]()
+        for _ in range(_HIGHEST + 1):
+            if any(self._meets_others(*each) for each in level):
+                return True
+            above = [each for one in level for each in self._above(*one) if each[0].via[0] not in seen]
+            seen.update(each.via[0] for each, _ in above)
+            level = above
+        return False
 
     def _above(self, own: Event, holder: Function) -> Iterator[tuple[Event, Function]]:
         """The work as that of each call of a function that knows no stream."""

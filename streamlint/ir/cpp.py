@@ -19,6 +19,7 @@ from streamlint.program import (
     NOWHERE,
     AddressOf,
     Arg,
+    AssignExpr,
     Attr,
     Block,
     Body,
@@ -178,6 +179,8 @@ class CppLowering(DefinitionLowering):
                 return self.address(node.value, node.at)
             if isinstance(node.value, Collection) and is_class(type_tuple(node.type)):
                 return self.initialised(self.type_constant(node.type), node.value)
+            if (made := self.converted(node.type, node.value, node.at)) is not None:
+                return made
             value = self.rvalue(node.value)
             if node.type.name == "auto" or node.type.reference:
                 return value
@@ -187,6 +190,18 @@ class CppLowering(DefinitionLowering):
             return self.emit(op.DECLARE, node.at, kind)
         shape, registers = self.arguments(node.args)
         return self.emit(op.CONSTRUCT, node.at, kind, shape, *registers)
+
+    def assigned(self, node: AssignExpr) -> int:
+        kind = self.declared_types.get(self.variable(node.target.id)) if isinstance(node.target, Name) else None
+        made = self.converted(Type(kind.name, kind.args, kind.pointers), node.value, node.at) if kind is not None else None
+        return super().assigned(node) if made is None else made
+
+    def converted(self, kind: Type, node: Expression, at: Position) -> int | None:
+        """An object of a class template that is made of a variable of another one; None for what may be a copy, or no object."""
+        held = self.declared_types.get(self.variable(node.id)) if isinstance(node, Name) else None
+        if held is None or not (held.args and kind.args) or held.name == kind.name or held.pointers or held.array is not None:
+            return None
+        return self.emit(op.CONSTRUCT, at, self.type_constant(kind), op.NONE, self.value(node)) if is_class(type_tuple(kind)) else None
 
     def returned(self, node: Expression) -> int:
         kind = self.code.returns

@@ -175,9 +175,13 @@ class StatementLowering(SourceLowering):
         if node.op is not None:
             before, after = self.augment(node.target, node.op, node.value, node.at)
             return before if node.before else after
-        value = self.rvalue(node.value)
+        value = self.assigned(node)
         self.assign_declared(node.target, value, node.at, node.annotation)
         return value
+
+    def assigned(self, node: AssignExpr) -> int:
+        """The value that an assignment in an expression gives its target."""
+        return self.rvalue(node.value)
 
     def rvalue(self, node: Expression) -> int:
         """The value that initialises another object; C++ copies an lvalue."""

@@ -8,6 +8,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, NULL, Action, Copied, Read, Viewed
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.updates import launched
 from streamlint.waits.operands import is_element_type
 
 _DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "host"): "h2h", ("device", "device"): "d2d"}
@@ -15,13 +16,26 @@ _DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "h
 
 def copy(call: ModelledCall) -> Iterator[Action]:
     """``dst.copy_(src)``, ``cudaMemcpyAsync``."""
+    if is_within(call):
+        yield from launched(call) if is_algorithm(call) else ()
+        return
     target, source = call.one("dst"), call.one("src")
-    direction = _direction(call, target, source)
+    direction = copied_direction(call, target, source)
     yield _copied(call, op.NONE if target is None else target, op.NONE if source is None else source, direction)
     if direction == "h2h" and source is not None and call.row.library in call.facts.models.marked("computes-on-host"):
         yield Read(source, call.name, False)  # by the host itself, whatever streams do
     if target is not None and call.row.get("result") == "self":
         yield Viewed(target)
+
+
+def is_within(call: ModelledCall) -> bool:
+    """Whether a copy that is one between the host and a device alone is not shown to be that."""
+    return bool(call.row.get("across")) and copied_direction(call, call.one("dst"), call.one("src")) not in ("d2h", "h2d")
+
+
+def is_algorithm(call: ModelledCall) -> bool:
+    """Whether a copy is an algorithm as others are, which runs where its policy or its iterators say."""
+    return bool(call.row.get("policy")) and is_within(call)
 
 
 def transfer(call: ModelledCall) -> Iterator[Action]:
@@ -61,7 +75,7 @@ def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Cop
     return Copied(target, source, stream, asynchronous, flag, direction, call.call)
 
 
-def _direction(call: ModelledCall, target: int | None, source: int | None) -> str:
+def copied_direction(call: ModelledCall, target: int | None, source: int | None) -> str:
     """``h2d``, ``d2h``, ``d2d``, ``h2h``, ``peer``; where one side is not known, both: ``host<unknown`` is to the host."""
     held = call.row.get("direction")
     said = str(held) if not isinstance(held, Selector) else ""

@@ -13,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.support.memo import memoized
 from streamlint.transfer import numba_kernels
 from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, Read, Stream
+from streamlint.transfer.copies import is_algorithm
 from streamlint.transfer.language import is_host_comparison
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
@@ -225,6 +226,10 @@ class DeviceOperations:
         stream = call.stream() if policy is None else policy.stream
         yield DeviceOperation(kind, call.name, call.row.library, stream, waits=waits, call=call)
 
+    def _copied(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        """A copy that an algorithm does; of all others an action tells."""
+        yield from self._launched(call) if is_algorithm(call) else ()
+
     def _computed(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         if call.row.get("host"):
             return
@@ -303,6 +308,7 @@ class DeviceOperations:
 
 _FINDERS: dict[str, Callable[[DeviceOperations, ModelledCall], Iterator[DeviceOperation]]] = {
     **dict.fromkeys(("launch", "memset"), DeviceOperations._launched),
+    COPY: DeviceOperations._copied,
     COMPUTE: DeviceOperations._computed,
     SYNCHRONIZE: DeviceOperations._waited,
     QUERY: DeviceOperations._queried,

@@ -10,6 +10,7 @@ from streamlint.facts.code.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.transfer.copies import copied_direction
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
@@ -57,6 +58,8 @@ class LaunchRows:
             register = call.given(held)
             word = call.word(register) if register is not None else held.default or ""
             return word if word in MAPPED or word == "h2h" else ""
+        if call.row.get("across"):
+            return copied_direction(call, call.one("dst"), call.one("src"))
         if call.row.effect == "transfer":
             return {"host": "d2h", "device": "h2d"}.get(str(call.row.get("to")), "")
         return str(held or "")

@@ -13,6 +13,7 @@ from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Lost
+from streamlint.transfer.copies import is_algorithm, is_within
 from streamlint.transfer.launch_rows import (
     CURRENT,
     GIVEN,
@@ -59,14 +60,23 @@ class Launches(LaunchRows):
             yield from self._of_object(function, one)
             yield from self._of_extern(function, one)
             yield from self._of_opened(function, one)
-        elif one[0] in _OPERATORS and not function.is_cpp:
+        elif function.is_cpp:
+            yield from self._constructed(function, one)
+        elif one[0] in _OPERATORS:
             yield from self._operator(function, one)
+
+    def _constructed(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """C++: a container that is made of what is in other memory."""
+        if one[0] == op.CONSTRUCT and self._may_work(function, one):
+            yield from (
+                each for call in self.transfer.modelled(function, one) if call.row.effect == "copy" for each in self._modelled(call)
+            )
 
     def _may_work(self, function: Function, one: Instruction) -> bool:
         """Whether a call may be one of a library, by the way it is written: solving what it calls costs."""
         if not function.is_cpp:
             return True
-        if one[0] == op.INVOKE:
+        if one[0] in (op.INVOKE, op.CONSTRUCT):
             return last_name(function, one) in self._cpp_names
         made = function.definitions[one[3]] if one[3] >= 0 else None
         if made is not None and made[0] == op.CALL:
@@ -219,9 +229,11 @@ class Launches(LaunchRows):
         if row.library in call.facts.models.marked("reads-pointers") or call.asks_for_size():
             return
         how, operand = self.chosen(call)
-        if effect in ("copy", "transfer"):
+        if effect == "launch" or (effect == "copy" and is_algorithm(call)):
+            yield self._launched(call, how, operand)
+        elif effect in ("copy", "transfer"):
             direction = self._direction(call)
-            if direction == "h2h" or (effect == "transfer" and not self._is_on_device(call)):
+            if direction == "h2h" or is_within(call) or (effect == "transfer" and not self._is_on_device(call)):
                 return
             source, target = call.one("src", call.one("of", call.receiver)), call.one("dst", call.one("out", call.result))
             _, asynchronous = call.switch("asynchronous")
@@ -230,8 +242,6 @@ class Launches(LaunchRows):
         elif effect == "memset":
             target = call.one("dst")
             yield Queued(how, operand, "memset", call.name, row.library, (), () if target is None else (target,), call=call)
-        elif effect == "launch":
-            yield self._launched(call, how, operand)
         elif self._is_on_device(call) and not self._is_view(call):
             yield self._computed(call, how, operand)
 

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
 from streamlint.transfer.carried_calls import COPIED
+from streamlint.transfer.copies import is_algorithm
 from streamlint.transfer.language import is_host_comparison
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
@@ -47,6 +48,11 @@ class Use(NamedTuple):
 class _Answers(NamedTuple):
     there: Truths[Value]
     uses: dict[tuple[Function, Instruction], tuple[Use, ...]]
+
+
+def _is_queued(call: ModelledCall) -> bool:
+    """Whether a call queues a kernel, or an algorithm."""
+    return call.row.effect in _QUEUED or is_algorithm(call)
 
 
 class Uses:
@@ -122,7 +128,7 @@ class Uses:
             if self.transfer.is_by_name(call):  # `query` of a database
                 return
             yield Use(OTHER, call.name, row.library, Stream(CURRENT, library=row.library))
-        elif effect in _QUEUED:
+        elif _is_queued(call):
             yield Use(WORK, call.name, row.library, call.stream())
         elif effect in ("copy", "transfer"):
             for action in self.transfer.of(call.function, call.instruction):

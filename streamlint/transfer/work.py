@@ -15,6 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import Code
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
+from streamlint.transfer.copies import is_algorithm
 from streamlint.transfer.language import OPERATORS, is_host_comparison, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, listed, packed_arguments
@@ -374,6 +375,12 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library in call.facts.models.marked("device-memory"))
 
 
+def _moved(call: ModelledCall) -> Iterator[Worked]:
+    """A copy that an algorithm does; of all others an action tells."""
+    if is_algorithm(call):
+        yield _by_policy(call)
+
+
 def _by_policy(call: ModelledCall) -> Worked:
     """An algorithm: on the null stream, or on that of its policy. It reads what its iterators lead to; the host waits, as a rule."""
     given, policies = call.operands, Policies(call)
@@ -397,6 +404,7 @@ _WORK = {
     "read": _read,
     "free": _free,
     "launch": _launch,
+    "copy": _moved,
     "collective": _collective,
 }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.ordering.captures.replayed_copies import ReplayedCopies
 from streamlint.ordering.memory.captured import Captured
-from streamlint.ordering.places.passed_names import PassedNames
+from streamlint.ordering.paths.passed_names import PassedNames
 from streamlint.ordering.places.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer

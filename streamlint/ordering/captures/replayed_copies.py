@@ -13,8 +13,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.memory.captured import Capture, Captured
+from streamlint.ordering.paths.passed_names import PassedNames
 from streamlint.ordering.places.flow import Tracked
-from streamlint.ordering.places.passed_names import PassedNames
 from streamlint.ordering.places.places import Place, Places
 from streamlint.ordering.walk.lifetimes import made_by, pointees
 from streamlint.transfer.modelled import ModelledCall

@@ -9,9 +9,12 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.paths.kept_members import KeptMembers
 from streamlint.ordering.places.places import Place, Places
+from streamlint.support.memo import memoized
+from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import given_to
 
+_DEEPEST = 4
 _NUMBERS = {"stream": 3, "hStream": 7}
 """Of the launch configurations of the runtime and driver, whose classes are unknown."""
 
@@ -40,6 +43,8 @@ class Fields:
         source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
         if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
             stored = self._given_back(function, source, field)
+        if not stored and made is not None and made[0] == op.CONSTRUCT:
+            stored = self._set_by(function, made, field)
         if not stored and made is not None and (listed := self._listed(function, made, field)) is not None:
             stored = [listed]
         return stored, made
@@ -60,13 +65,42 @@ class Fields:
         others = (one for one in calls if not any(call.row.effect == "launch" for call in self.transfer.modelled(function, one)))
         return not any(self.places.of(function, each).root == root for one in others for each in op.reads(one) if each >= 0)
 
-    def is_filled(self, function: Function, register: int) -> bool:
-        """Whether a function of a library fills an object, to which it is given a pointer."""
-        root = self.places.of(function, register).root
-        calls = (call for one in function.by_opcode[op.CALL] for call in self.transfer.modelled(function, one))
-        objects = ((call, call.row.get("into")) for call in calls if call.row.effect == "object")
-        given = (call.given(Selector("argument", into.position)) for call, into in objects if isinstance(into, Selector))
-        return any(each is not None and self.places.of(function, each).root == root for each in given)
+    def is_filled(self, function: Function, register: int, field: str) -> bool:
+        """Whether a call that is given an object, or a pointer to it, may fill a member of it: one of a library, or of a function that does
+        so itself or is out of view."""
+        return self._fills(function, self.places.of(function, register).root, field)
+
+    @memoized
+    def _fills(self, function: Function, root: tuple[object, ...], field: str, depth: int = _DEEPEST) -> bool:
+        calls = [one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode]]
+        given = ((one, each) for one in calls for each in operands_of(function, one, receiver=False) if each >= 0)
+        passed = dict.fromkeys(one for one, each in given if self.places.of(function, each).root == root)
+        return any(self._is_filled_by(function, one, root, field, depth) for one in passed)
+
+    def _is_filled_by(self, function: Function, one: Instruction, root: tuple[object, ...], field: str, depth: int) -> bool:
+        calls, edges = list(self.transfer.modelled(function, one)), self.transfer.edges(function, one)
+        if calls or not edges or not depth:
+            return not calls or any(self._is_into(call, root) for call in calls)
+        places = ((edge.callee, index) for edge in edges for index in range(len(edge.callee.code.parameters)))
+        given = [(callee, index) for callee, index in places if self._is_given(function, one, callee, index, root)]
+        return any(self._sets(callee, index, field, depth) for callee, index in given)
+
+    def _is_given(self, function: Function, one: Instruction, callee: Function, index: int, root: tuple[object, ...]) -> bool:
+        """Whether a call gives an object for a parameter."""
+        register = given_to(function, one, callee, index)
+        return register is not None and register >= 0 and self.places.of(function, register).root == root
+
+    def _is_into(self, call: ModelledCall, root: tuple[object, ...]) -> bool:
+        """Whether a function of a library fills what it is given a pointer to."""
+        into = call.row.get("into") if call.row.effect == "object" else None
+        register = call.given(Selector("argument", into.position)) if isinstance(into, Selector) else None
+        return register is not None and self.places.of(call.function, register).root == root
+
+    def _sets(self, callee: Function, index: int, field: str, depth: int) -> bool:
+        """Whether a function may put something into a member of what it is given for a parameter."""
+        inner = ("parameter", index)
+        stores = (one for one in callee.by_opcode[op.SET_ATTR] if callee.text(one[3]) == field)
+        return any(self.places.of(callee, one[2]).root == inner for one in stores) or self._fills(callee, inner, field, depth - 1)
 
     def _set_inside(self, function: Function, made: Instruction, whole: Instruction, field: str) -> list[int]:
         """The arguments that an object's constructor, and methods that are called on it, put into a field of one of its members; NONE for

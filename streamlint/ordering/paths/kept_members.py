@@ -10,7 +10,7 @@ from streamlint.facts.code.objects import Container, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
-from streamlint.ordering.places.places import ANY, OWN, Place, Places, rest_behind
+from streamlint.ordering.places.places import ANY, OWN, Place, Places, cell_of, rest_behind
 from streamlint.support.memo import memoized
 from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
@@ -41,7 +41,8 @@ class KeptMembers:
         found = self._found.get((function, mine))
         if found is None:
             found = [(store, target) for store, target, held in self._kept(function) if held == mine]
-            found += self._made_of(function, mine) if mine.root[0] in ("parameter", "register") else ()
+            is_own = mine.root[0] in ("parameter", "register") or (mine.root[0] == "cell" and function.is_cpp)
+            found += self._made_of(function, mine) if is_own else ()
             self._found[function, mine] = found
         before = set(function.ahead(one)) if found else set()
         yield from (target for store, target in found if store in before)
@@ -90,11 +91,19 @@ class KeptMembers:
 
     def given(self, function: Function, place: Place) -> Iterator[Place]:
         """What a member of an object that the function makes was given: by the name that the function has for it."""
-        one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and place.path else None
+        one = self._maker(function, place) if place.path else None
         for target, source in self._given(function, one) if one is not None and one[0] in _MAKING else ():
             rest = rest_behind(target, Place(target.root, place.path))
             if rest is not None:
                 yield source.behind(*rest)
+
+    def _maker(self, function: Function, place: Place) -> Instruction | None:
+        """What makes an object that a register holds, or a variable whose address is taken."""
+        if place.root[0] == "register":
+            return function.definitions[int(str(place.root[1]))]
+        stores = [one[3] for one in function.by_opcode[op.STORE] if function.is_cpp and cell_of(function, one[2]).root == place.root]
+        made = [one for each in stores if each >= 0 and (one := function.definitions[each]) is not None and one[0] != op.REBIND]
+        return made[0] if len(made) == 1 else None
 
     def given_on(self, function: Function, register: int, frame: Frame) -> tuple[Frame, int] | None:
         """C++: who calls a method on a path, and what it has made the object of for the member that a register of the method holds,
@@ -159,6 +168,8 @@ class KeptMembers:
 
     def _registers(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
         """The same with the registers of what it was given."""
+        if function.is_cpp and one[0] == op.CONSTRUCT:
+            yield from self._listed(function, one)
         given = [register for _, register in argument_registers(function, one) if register >= 0]
         for maker in self._makers(function, one, len(given)):
             for _, target, held in self._kept(maker):
@@ -170,6 +181,14 @@ class KeptMembers:
                     register = given[index - 1]  # a function of the library that makes the object
                 if register is not None and register >= 0:
                     yield target, register
+
+    def _listed(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
+        """C++: the members of an object of a class without constructor, each with what the list that it is made of gives for it."""
+        shape = function.unit.ir.constants[one[4]] if one[4] >= 0 else None
+        members = list(self.places.members(function, one))
+        for name, register in zip(shape or members, one[5:], strict=False):
+            if name in members and register >= 0:
+                yield OWN.behind(str(name)), register
 
     def _makers(self, function: Function, one: Instruction, count: int) -> list[Function]:
         """The constructor of the object that an instruction makes, if it is one alone."""

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.replayed_copies import Launch, ReplayedCopies
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.paths.conditions import Frame
+from streamlint.ordering.paths.ring_lags import RingLags
 from streamlint.ordering.paths.ring_sizes import RingSizes
 from streamlint.ordering.paths.rounds import Rounds, next_round
 from streamlint.ordering.paths.states import MOST_GUESSES, State
@@ -57,6 +58,7 @@ class Reuses(Indexed):
         super().__init__(transfer)
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._rounds = Rounds(RingSizes(transfer.facts).fills)
+        self._lags = RingLags(transfer)
         self._copied: Copied
         self._site: Site
         self._reported: Site  # of a copy that a graph runs, where it was captured
@@ -314,9 +316,17 @@ class Reuses(Indexed):
         return super().is_quiet(function, one) and not self.origins.blocks(function, one)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        if self._written(state, one, action) is not None:
+        if self._written(state, one, action) is not None or self._is_of_earlier_round(state, one, action):
             return False
         return super().orders(state, one, action) or (self._is_elsewhere(state) and self.origins.blocks(state.frame.function, one))
+
+    def _is_of_earlier_round(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether the host waits for an event in a ring that is longer than that of the buffers, and was recorded before the copy."""
+        if not isinstance(action, Synchronized) or not isinstance(action.of, int) or self._side_of < 0:
+            return False
+        if state.frame.of(self._site.function) is None:
+            return False
+        return self._lags.is_before(self._site.function, self._side_of, state.frame, one, action.of)
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:

@@ -326,6 +326,9 @@ class Choices:
         """A member of an object that is passed: what whoever made the object has put there."""
         held = self.fields.behind(function, register)
         one = function.definitions[held] if held >= 0 else None
+        if one is not None and one[0] == op.DEREF:
+            pointer = self.fields.behind(function, one[3])
+            one = function.definitions[pointer] if pointer >= 0 else None
         if one is not None and one[0] == op.PARAM:
             yield from self._field_of_parameter(function, one[3], field, at, calls, is_up)
             return
@@ -333,7 +336,7 @@ class Choices:
         if given:
             for value in given:
                 yield from self.of_register(function, value, at, calls, is_up)
-        elif made is not None and self._has_null_default(function, held, field) and not self.fields.is_filled(function, register):
+        elif made is not None and self._has_null_default(function, held, field) and not self.fields.is_filled(function, register, field):
             how = OMITTED if not calls and self.fields.is_default_made(function, register, made) else "default"
             yield Choice(NULL, how, Site(function, made) if calls else at, calls)
         else:

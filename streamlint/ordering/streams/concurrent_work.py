@@ -13,8 +13,9 @@ from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.ordering.places.places import OWN, Place
 from streamlint.ordering.streams.choice import Choice, default_is_null
-from streamlint.ordering.streams.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
+from streamlint.ordering.streams.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choices
 from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launch_rows import OMITTED, Queued
@@ -119,10 +120,17 @@ class ConcurrentWork:
         if choice.calls:
             yield from () if via_others(choice, via) else (choice,)
             return
-        if choice.kind != PARAMETER or choice.place is None or place < 0:
+        held = self._in_member(via[place], choice) if place >= 0 else []
+        for each in held:
+            yield from self._outward(via[place].function, via, place - 1, each)
+        if choice.kind == PARAMETER and choice.place is not None and place >= 0:
+            yield from self._of_parameter(callee, via, place, choice.place)
+        elif not held:
             yield choice._replace(calls=via[place + 1 :])
-            return
-        site, (root, path) = via[place], choice.place
+
+    def _of_parameter(self, callee: Function, via: tuple[Site, ...], place: int, known: Place) -> Iterator[Choice]:
+        """What a call has given for a parameter, or for a member of it, as the outermost caller has it."""
+        site, (root, path) = via[place], known
         if site.instruction[0] in (op.CALL, op.INVOKE) and not self.choices.fits(site.function, site.instruction, callee):
             return
         index = int(str(root[1]))
@@ -133,6 +141,19 @@ class ConcurrentWork:
             field = (self.choices.of_field(site.function, given, str(path[0]), site, (), False)) if path else None
             for each in field if field is not None else self.choices.of_register(site.function, given, site, (), False):
                 yield from self._outward(site.function, via, place - 1, each)
+
+    def _in_member(self, site: Site, choice: Choice) -> list[Choice]:
+        """C++: what a caller has put into the member of an object that a method works on, where it has made that; nothing for others."""
+        function, one, place = site.function, site.instruction, choice.place
+        if choice.kind != HELD or place is None or one[0] != op.INVOKE or place.root != OWN.root or len(place.path) != 1:
+            return []
+        given, made = self.choices.fields.given(function, one[3], str(place.path[0])) if function.is_cpp else ([], None)
+        return [
+            each
+            for value in given
+            if value >= 0 and made is not None
+            for each in self.choices.of_register(function, value, site, (), False)
+        ]
 
     def own(self, function: Function) -> list[Event]:
         """The work and the waits of a function's own instructions, for each stream that they may mean."""

@@ -21,6 +21,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.streams.reach import Reach, Reached, is_cuda
+from streamlint.ordering.threads.late_wakes import LateWakes
 from streamlint.ordering.threads.locks import Locks
 from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.modelled import ModelledCall
@@ -49,6 +50,7 @@ class Callbacks:
         self.operations = DeviceOperations(transfer)
         self.reach = Reach(transfer, self.operations, is_cuda(self.operations))
         self.locks = Locks(transfer, self.reach)
+        self.late_wakes = LateWakes(transfer, self.reach, self.locks)
 
     def find(self) -> Iterator[InCallback]:
         """What the callbacks of the program must not do."""
@@ -155,7 +157,7 @@ class Callbacks:
     def _blocks(self, registration: Site, body: Function, calls: tuple[Site, ...]) -> Iterator[InCallback]:
         """Waits of a callback for threads that call CUDA, and for locks that are held over waits."""
         for one in body.code.instructions():
-            for site, what, library in self._blocking(body, one):
+            for site, what, library in self._blocking(registration, body, one):
                 yield InCallback(registration, calls[0] if calls else site, None, site, what, library)
         if len(calls) < _DEEPEST:
             for one, edges in self.reach.edges(body).items():
@@ -163,7 +165,7 @@ class Callbacks:
                     if edge.callee is not body and not any(call.function is edge.callee for call in calls):
                         yield from self._blocks(registration, edge.callee, (*calls, Site(body, one)))
 
-    def _blocking(self, function: Function, one: Instruction) -> Iterator[tuple[Site, str, str]]:
+    def _blocking(self, registration: Site, function: Function, one: Instruction) -> Iterator[tuple[Site, str, str]]:
         lock = self.locks.taken(function, one)
         if lock is not None and self.locks.is_held_over_a_wait(lock):
             yield Site(function, one), "lock", "host-cpp" if function.is_cpp else "python"
@@ -171,8 +173,12 @@ class Callbacks:
             return
         for call in self.transfer.modelled(function, one):
             what = str(call.row.get("what"))
-            if call.row.effect == "block" and what != "lock" and self._works_elsewhere(call, what):
+            if call.row.effect != "block" or what == "lock":
+                continue
+            if self._works_elsewhere(call, what):
                 yield Site(function, one), what, call.row.library
+            elif self.late_wakes.is_late(registration, call):
+                yield Site(function, one), "late", call.row.library
 
     def _works_elsewhere(self, call: ModelledCall, what: str) -> bool:
         """Whether a thread that a callback waits for calls CUDA: one of the program, or one that wakes what is waited for."""

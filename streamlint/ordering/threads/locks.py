@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import only_source
 from streamlint.facts.code.objects import Instance, LibraryObject
+from streamlint.facts.files.cpp_scopes import scope_of
+from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import until
@@ -66,17 +68,34 @@ class Locks:
         if one[0] in (op.COPY, op.DEREF):
             return self.named(function, one[3])
         if one[0] in (op.ATTR, op.ADDRESS_ATTR):
-            for value in self.transfer.values(function, one[3]):
-                if isinstance(value, Instance):
-                    return value.definition, function.text(one[4])
+            definition = next(self._classes(function, one[3]), None)
+            if definition is not None:
+                found = self.transfer.facts.field_of(definition, function.text(one[4])) if function.is_cpp else None
+                return definition if found is None else found[0], function.text(one[4])
         if one[0] in (op.NAME, op.ADDRESS_NAME):
-            name = function.text(one[3])
-            owner: ClassInfo | None = function.owner if function.is_cpp else None
-            return (owner if owner is not None else function.unit), name
+            return self._home(function, function.text(one[3])), function.text(one[3])
         if one[0] == op.LOAD and not function.is_cpp:  # a variable that functions within share
             cell = function.unit.ir.constants[one[3]]
             return ((function.unit, cell), str(cell[0])) if isinstance(cell, tuple) else None
         return None
+
+    def _classes(self, function: Function, register: int) -> Iterator[ClassInfo]:
+        """The classes of the objects that a register may hold or point to; else the one that a pointer is cast to."""
+        yield from (value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance))
+        one = function.definitions[register] if register >= 0 else None
+        if function.is_cpp and one is not None and one[0] == op.CAST:
+            cpp, kind, scope = self.transfer.facts.program.cpp, function.unit.ir.constants[one[3]], scope_of(function)
+            resolved = cpp.resolved(function.unit, scope, kind) if kind is not None else None
+            meant = cpp.find_class(function.unit, scope, str(resolved[0])) if resolved is not None else None
+            yield from (meant,) if meant is not None else ()
+
+    def _home(self, function: Function, name: str) -> ClassInfo | Unit:
+        """The class whose member a name is, or the file that defines it; of one that nobody is seen to define, the function's own."""
+        if not function.is_cpp:
+            return function.unit
+        owner = self.transfer.facts.member_of(function, name)
+        seen = self.transfer.facts.program.cpp.visible(function.unit)
+        return owner if owner is not None else next((unit for unit in seen if name in unit.globals), function.unit)
 
     @memoized
     def is_held_over_a_wait(self, lock: Lock) -> bool:

@@ -20,7 +20,7 @@ from streamlint.ordering.paths.kept_members import KeptMembers
 from streamlint.ordering.paths.passages import Passages
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.paths.walk_names import scope_call
-from streamlint.ordering.places.flow import BUFFER, Tracked, leads_to
+from streamlint.ordering.places.flow import BUFFER, EVENT, STREAM, Tracked, leads_to
 from streamlint.ordering.places.global_names import GlobalNames
 from streamlint.ordering.places.iterated import as_given
 from streamlint.ordering.places.places import ANY, ASIDE, OWN, Place, in_lambdas, register_place
@@ -269,7 +269,10 @@ class Calls(Woken):
             back = frozenset(self._passed_back(state, register, caller, call))
             tracked = back.union(*(self._made_of(caller, held) for held in back))
             tracked |= {
-                held._replace(place=place) for held in tracked if held.kind == BUFFER for place in self._in_members(caller, held, call)
+                held._replace(place=place)
+                for held in tracked
+                if held.kind in (BUFFER, EVENT, STREAM)
+                for place in self._in_members(caller, held, call)
             }
             for frame in self.called.above(caller, call, function) or [Frame(caller, None, None, 0)]:
                 yield from self._behind_call(state, frame, call, tracked.union(self._by_arguments(frame, tracked)))
