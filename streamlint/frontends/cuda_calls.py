@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from streamlint.frontends.cuda_checks import KNOWN_CHECK
+from streamlint.frontends.cuda_function_pointers import called_member
 from streamlint.frontends.cuda_types import TypeReader
 from streamlint.program import Arg, AssignExpr, Call, Cast, Const, Construct, Expression, Lambda, Launch, Name, Position, Type, Unknown
 
@@ -20,6 +21,8 @@ _TEMPLATE_TYPES = re.compile(
     r"|unordered_set|optional|span|future|promise|packaged_task|atomic|device_vector|host_vector|device_ptr|device_buffer|device_uvector"
     r"|device_scalar|complex|basic_string|queue|stack|priority_queue|weak_ptr|initializer_list|universal_vector|numeric_limits)"
 )
+_INVOKE = "std::invoke"
+"""What a call of a pointer to a member is short for: ``(object.*pointer)(x)`` calls the pointer with the object and ``x``."""
 _CHECK_NAME = re.compile(r"_*[A-Z][A-Z0-9_]{2,}")
 _API_NAME = re.compile(r"(?:.*::)?(?:cuda|cu|nccl|hip)[A-Z]\w*|(?:cublas|cudnn|cufft|cusparse|curand|cusolver)\w+")
 
@@ -54,6 +57,9 @@ class CallReader(TypeReader):
             return self.unknown(node)
         if (config := self.launch_of(node)) is not None:
             return self.launch(node, function, config)
+        if (member := called_member(function)) is not None:
+            given = (Arg(self.expression(member[1])), Arg(self.expression(member[0])), *self.arguments(arguments))
+            return Call(Name(_INVOKE, at=self.at(function)), given, self.name_at(function), at=self.at(node))
         name = self.name(function) if function.type in ("identifier", "qualified_identifier", "template_function") else ""
         template = self.template_arguments(function) or self.member_template(function)
         if name in _CASTS:

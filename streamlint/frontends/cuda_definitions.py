@@ -77,8 +77,14 @@ class DefinitionReader(FunctionReader):
             self.alias(node, scope)
         elif kind == "ERROR":
             self.broken_scope(node, scope)
-        elif kind in self.statements or kind in self.readers:
+        elif (kind in self.statements or kind in self.readers) and not self.is_defaulted(node):
             self.stray += self.statement(node)
+
+    def is_defaulted(self, node: Syntax) -> bool:
+        """Whether a statement is the definition of a method by default that the parser takes for an assignment: ``A::~A() = default;``."""
+        assigned = node.named_children[0] if node.type == "expression_statement" and node.named_child_count == 1 else None
+        value = self.field(assigned, "right") if assigned is not None and assigned.type == "assignment_expression" else None
+        return value is not None and self.text(value) == "default"
 
     def broken_scope(self, node: Syntax, scope: str) -> None:
         """Definitions inside an ERROR are read as such, statements are kept for a function without a name."""

@@ -41,18 +41,43 @@ def function_pointer(node: Syntax) -> FunctionPointer | None:
     parameters = outer.child_by_field_name("arguments")
     if name is None or parameters is None:
         return None
-    if returns.type != "primitive_type" and (value is None or not _are_types(node, name, [returns, *parameters.named_children])):
+    is_certain = returns.type == "primitive_type" or name.type == "type_identifier"  # the latter: a pointer to a member
+    if not is_certain and (value is None or not _are_types(node, name, [returns, *parameters.named_children])):
         return None
     return FunctionPointer(returns, name, value)
 
 
 def _dereferenced(arguments: Syntax | None) -> Syntax | None:
-    """The variable of ``(*variable)``."""
+    """The variable of ``(*variable)``, or of ``(Class::*variable)``."""
     if arguments is None or arguments.named_child_count != 1:
         return None
     pointer = arguments.named_children[0]
+    if (member := pointer_to_member(pointer)) is not None:
+        return member
     name = pointer.child_by_field_name("argument") if pointer.type == "pointer_expression" else None
     return name if name is not None and name.type == "identifier" and pointer.children[0].type == "*" else None
+
+
+def pointer_to_member(node: Syntax | None) -> Syntax | None:
+    """The variable of ``Class::*variable``; None of other names."""
+    found = node
+    while found is not None and found.type == "qualified_identifier":
+        found = found.child_by_field_name("name")
+    is_pointer = found is not None and found is not node and found.type == "pointer_type_declarator"
+    return found.named_children[-1] if found is not None and is_pointer and found.named_children else None
+
+
+def called_member(function: Syntax) -> tuple[Syntax, Syntax] | None:
+    """The object and the pointer of ``(object.*pointer)`` or ``(address->*pointer)``, which is called; None of anything else."""
+    inner = function.named_children if function.type == "parenthesized_expression" else []
+    if len(inner) == 1 and inner[0].type == "field_expression":
+        operator, held = inner[0].child_by_field_name("operator"), inner[0].child_by_field_name("argument")
+        field = inner[0].child_by_field_name("field")
+        is_pointer = operator is not None and operator.type == ".*"
+        return (held, field) if is_pointer and held is not None and field is not None else None
+    if len(inner) == 2 and inner[0].type == "ERROR" and inner[0].children[-1].type == "->*" and inner[0].named_child_count == 1:
+        return inner[0].named_children[0], inner[1]
+    return None
 
 
 def _are_types(node: Syntax, variable: Syntax, types: list[Syntax]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.frontends import cuda_literals
+from streamlint.frontends.cuda_function_pointers import pointer_to_member
 from streamlint.frontends.cuda_positions import Places
 from streamlint.program import Const, Module, Position, Type
 
@@ -212,8 +213,14 @@ class TypeReader:
             node = self.inner_declarator(node)
         if node is not None and node.type == "structured_binding_declarator":
             return Declarator("", node, pointers, reference, array, names=tuple(self.text(child) for child in node.named_children))
-        name = self.name(node) if node is not None else ""
-        return Declarator(name, node, pointers, reference, array, function, indirect)
+        return self.named(Declarator("", node, pointers, reference, array, function, indirect))
+
+    def named(self, found: Declarator) -> Declarator:
+        """A declarator with its name: a pointer to a member stands behind the class."""
+        member = pointer_to_member(found.node)
+        if member is not None:
+            found = found._replace(node=member, pointers=found.pointers + 1, indirect=True)
+        return found._replace(name=self.name(found.node)) if found.node is not None else found
 
     def inner_declarator(self, node: Syntax) -> Syntax | None:
         """The next declarator on the way to the name, or the name."""

@@ -15,7 +15,7 @@ from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_pla
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places.places import ADDRESS, POINTEE, Place, cell_of
+from streamlint.ordering.places.places import ADDRESS, POINTEE, Place, cell_of, register_place
 from streamlint.support.memo import memoized
 from streamlint.waits.operands import operand_of
 
@@ -232,7 +232,12 @@ class Growth:
         """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""
         inner = frozenset({self.places.of(view.function, register)}) if view.calls else frozenset[object]()
         places = self._outer(view, inner) if view.calls else (self._place(register),)
-        return any(isinstance(place, Place) and self._is_given(place, ways.reached) for place in places)
+        if any(isinstance(place, Place) and self._is_given(place, ways.reached) for place in places):
+            return True
+        joined = self.function.definitions[register] if register >= 0 and not view.calls else None
+        begun = joined[3:] if joined is not None and joined[0] == op.PHI else ()
+        is_holder = any(self._is_holder(register_place(each)) for each in begun)
+        return is_holder and any(not _is_nothing(self.function, each) for _, each in self._carried(frozenset({register}), ways.reached))
 
     def _is_given(self, place: Place, reached: frozenset[int]) -> bool:
         if (place.root[0] == "cell" and not place.path and not self._outlives(place, reached)) or (self.is_new and place.root == _THIS):
@@ -246,6 +251,8 @@ class Growth:
             return True
         if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
             return True
+        if one[0] == op.INVOKE and len(one) > 6 and self.function.invokes(one, "emplaces", "drops-reference"):
+            return self._place(one[3]) == place  # C++: what holds an object is given another one
         return one[0] in (op.CALL, op.INVOKE) and any(general_place(target) == place for target in self.kept.filled(self.function, one))
 
     def _place(self, register: int) -> Place | None:
@@ -255,6 +262,8 @@ class Growth:
         place = self.places.of(self.function, register)
         if place.path and place.path[-1] == ADDRESS:  # an iterator: of what it leads to
             place = place.behind(POINTEE)
+        if self._is_holder(place):
+            return place
         if place.root[0] == "register" or (place.root[0] == "parameter" and not place.path) or (self.is_new and place.root == _THIS):
             one = self.function.definitions[register] if register >= 0 else None
             return self._place(one[-1]) if one is not None and one[0] in (op.CAST, op.REBIND) else self._element_of(register)
@@ -268,7 +277,13 @@ class Growth:
         if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in self.function.known("looks-into"):
             return None
         place = self.places.of(self.function, one[3])
-        return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else general_place(place)
+        is_passing = place.root[0] == "register" and not self._is_holder(place)
+        return None if is_passing or (self.is_new and place.root == _THIS) else general_place(place)
+
+    def _is_holder(self, place: Place) -> bool:
+        """C++: whether a place is a variable that begins with nothing and may be given an object later, as an `std::optional` does."""
+        one = self.function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and not place.path else None
+        return one is not None and one[0] == op.DECLARE and self.places.facts.brace_lists.is_holder(self.function, one[2])
 
     def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
         """Whether a variable is not made anew in the rounds: it is set outside of them as well."""

@@ -56,11 +56,15 @@ class Owners:
 
     def _is_ended(self, held: Held, end: End, header: int) -> bool:
         """Whether an end may be one of the object itself, before the loop of a header begins its next round."""
-        return any(leads_to(held.function, one, end.instruction, header) for one in self._keeping(held, self._named(held, end)))
+        keeping = self._keeping(held, self._named(held, end), end.instruction)
+        return any(leads_to(held.function, one, end.instruction, header) for one in keeping)
 
-    def _keeping(self, held: Held, named: list[Place]) -> list[Instruction]:
-        """What puts an object at the places that an end goes by; what makes it, where nothing puts it there later."""
+    def _keeping(self, held: Held, named: list[Place], end: Instruction) -> list[Instruction]:
+        """What puts an object at the places that an end goes by: the end itself, if it ends what stood there before; what makes it, where
+        nothing puts it there later."""
         function = held.function
+        if replaces(function, end):
+            return [end]
         whole = {place._replace(path=place.path[:length]) for place in named for length in range(len(place.path) + 1)}
         roots = {place.root for place in held.places}
         stores = [
@@ -73,7 +77,9 @@ class Owners:
 
     def _named(self, held: Held, end: End) -> list[Place]:
         """The places of an object that an end goes by."""
-        names = [name for register in op.reads(end.instruction) if register >= 0 for name in self.places.names(held.function, register)]
+        function, one = held.function, end.instruction
+        names = [name for register in op.reads(one) if register >= 0 for name in self.places.names(function, register)]
+        names = [target for target, _ in self.places.assigned(function, one)] if one[0] in _KEEPING else names
         return [place for place in held.places if any(rest_behind(name, place) is not None for name in names)]
 
     def are_new(self, held: Held, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
@@ -125,7 +131,7 @@ class Owners:
         return one is not None and not is_static and one[0] != op.PHI and body.home[one] in loop.body
 
     def _is_counted(self, function: Function, loop: Loop, key: object) -> bool:
-        """Whether an index counts the rounds of a loop, from wherever it begins: ``i``, ``i + 1``."""
+        """Whether an index is another one in each round of a loop: it counts them from anywhere (``i + 1``), or the loop takes it."""
         if isinstance(key, tuple) and key[:2] in _FURTHER:
             parts = [part for part in key if isinstance(part, tuple)]
             return any(part[0] == op.CONST for part in parts) and any(self._is_counted(function, loop, part) for part in parts)
@@ -134,4 +140,11 @@ class Owners:
         one = function.definitions[register] if isinstance(register, int) and register >= 0 else None
         if one is None or body.graph.innermost[body.home[one]] != body.graph.innermost[loop.header]:
             return False
+        if one[0] == op.NEXT:
+            return True  # what a loop goes through has each key once
         return is_counter(function, body.graph, body.home, one[2])
+
+
+def replaces(function: Function, one: Instruction) -> bool:
+    """C++: whether an instruction gives what holds an object another one, and so ends the one that stood there before."""
+    return function.is_cpp and (one[0] in _KEEPING or (len(one) > 6 and function.invokes(one, "emplaces", "drops-reference")))

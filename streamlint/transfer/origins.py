@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import LibraryObject, Memory, Site
+from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import behind_copies
+from streamlint.facts.code.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.carried import Carried, Carriers
@@ -27,6 +28,8 @@ _PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _CARRIED = frozenset({op.LOAD, op.ATTR, op.ITEM, op.CALL, op.INVOKE})
 """What gives what was put somewhere: a variable of closures, an attribute, an element, a function's result."""
+_FIRST = 5
+"""Where the arguments of what makes an object of C++ begin."""
 _MOST = 400
 """Steps of one question, and of those that wait for its answer."""
 _MOST_IN_ALL = 4_000
@@ -143,8 +146,27 @@ class Origins(Parts):
         beside = [] if fields else self._of_gradient(way, one)
         yield from beside
         if not fields and not beside:
-            found = self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
+            is_view = self._is_view(way.known, one)
+            found = self.walk(self.viewed(way, one).at(one[3])) if is_view else self._of_record(way, one) or self.kept(way)
             yield from self._left(found, any(self.batches.is_pinned(each.known, name) for each in ends))
+
+    def _of_record(self, way: Way, one: Instruction) -> Iterator[Origin] | None:
+        """C++: the origins of what a record was made with whose member a function reads: by the function itself, else by any."""
+        function, name = way.known.function, way.known.function.text(one[4])
+        if not function.is_cpp or any(function.text(each[3]) == name for each in function.by_opcode[op.SET_ATTR]):
+            return None
+        made = function.definitions[behind_copies(function, one[3])]
+        members = self.facts.members_given(function, made) if made is not None else []
+        given = [(function, each) for member, each in members if member.name == name]
+        if not given:
+            owners = {value.definition for value in self.held(way.known, one[3]) if isinstance(value, Instance)}
+            given = [each for owner in owners for each in self._initial(owner, name)]
+        return self._walks(way, given) if given else None
+
+    def _walks(self, way: Way, given: list[tuple[Function, int]]) -> Iterator[Origin]:
+        """The origins of several registers."""
+        for holder, register in given:
+            yield from self.walk(way.at(register, holder)) if register >= 0 else ()
 
     def _element(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """A part of a container or of memory; of one that an attribute of a batch holds, a loader may have pinned it."""
@@ -229,15 +251,23 @@ class Origins(Parts):
         function = way.known.function
         method = function.method if function.is_cpp else None
         owner = method.owner if method is not None else None
-        stores = owner.own_stores.get(function.text(one[3]), []) if owner is not None else []
-        found = False
-        for store in stores:
-            if store.value >= 0:
-                for origin in self.walk(way.at(store.value, store.function)):
-                    found = True
-                    yield from self._entered_on(way, origin)
+        name, found = function.text(one[3]), False
+        set_to = [(store.function, store.value) for store in owner.own_stores.get(name, ())] if owner is not None else []
+        for holder, value in set_to or self._initial(owner, name):
+            for origin in self.walk(way.at(value, holder)) if value >= 0 else ():
+                found = True
+                yield from self._entered_on(way, origin)
         if not found:
             yield from self.kept(way)
+
+    def _initial(self, owner: ClassInfo | None, name: str) -> list[tuple[Function, int]]:
+        """C++: what a member of objects without a constructor is made with, which nothing sets later."""
+        is_record = owner is not None and owner.unit.is_cpp and "__init__" not in owner.methods
+        if owner is None or not is_record or self.facts.field_of(owner, name) is None:
+            return []
+        given = list(self.facts.given_to_member(owner, name))
+        makes = {(function, each) for function, one in self.facts.construction_places(owner) for each in one[_FIRST:]}
+        return given if makes.issuperset(given) else []
 
     def _entered_on(self, way: Way, origin: Origin) -> Iterator[Origin]:
         """What a constructor was passed and keeps reaches a method by the calls of that on the new object, not by the construction."""

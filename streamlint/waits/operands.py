@@ -200,6 +200,11 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     return None
 
 
+def ended_parameter(callee: Function) -> int:
+    """The number of the parameter by which a function has the object whose end runs it: a destructor, or the deleter of an owner."""
+    return int(callee.has_receiver and callee.code.name == "operator()")
+
+
 def is_called_by_function(function: Function, call: Instruction, callee: Function) -> bool:
     """Python: whether a call of a function of the language runs a method of its first argument: ``next(held)``, ``len(held)``."""
     if call[0] != op.CALL or len(call) < 6 or callee.is_cpp or not callee.code.name.startswith("__"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from streamlint.facts.code.exchanged import exchanged
 from streamlint.facts.code.keyword_stores import set_by_keyword
 from streamlint.facts.code.stores import Store, inner_stores
 from streamlint.ir import ClassIR, Code, DeclarationIR, FieldIR, Instruction
@@ -41,7 +42,7 @@ class Function:
         written = self.written
         if self.unit.is_cpp and written.class_name and written.parent == 0 and self.unit.program.cpp.is_declared_static(self):
             return written.without_receiver()
-        return written
+        return exchanged(self.unit, written) if self.unit.is_cpp else written
 
     def known(self, *traits: Trait) -> frozenset[str]:
         """What the libraries' functions and members are called, by the last parts of their names, that have one of some traits."""

@@ -68,6 +68,38 @@ class BraceLists:
         kind = self.facts.named_type(typed.scope, typed.kind)[0] if typed is not None else None
         return kind is not None and not kind[2] and kind[0] in self.facts.cpp_models.marked("smart")
 
+    def is_object(self, function: Function, register: int, definition: ClassInfo) -> bool:
+        """Whether a register is declared to hold an object of a class itself, whatever hands it on."""
+        one = function.definitions[register] if register >= 0 else None
+        if (
+            one is not None
+            and one[0] == op.CALL
+            and len(one) == 6
+            and function.dotted(one[3]) in self.facts.cpp_models.marked("gives-argument")
+        ):
+            return self.is_object(function, one[5], definition)
+        typed = self._type(function, register)
+        return typed is not None and not typed.kind[2] and self.facts.named_type(typed.scope, typed.kind)[1] is definition
+
+    def owned(self, function: Function, register: int, use: Instruction) -> tuple[list[Function], ClassInfo | None]:
+        """Of what a use assigns a value to, if it owns an object: the deleters of its type, and the class of the object."""
+        typed = self._wanted(function, register, use, 0)
+        return (self._deleters(typed), self._class(typed)) if typed is not None and self._is_owner(typed) else ([], None)
+
+    def deleters(self, function: Function, register: int) -> list[Function]:
+        """The call operators of the deleter that the declared type of a smart pointer names."""
+        typed = self._type(function, register)
+        return self._deleters(typed) if typed is not None and self._is_owner(typed) else []
+
+    def _is_owner(self, typed: Typed) -> bool:
+        kind = self.facts.named_type(typed.scope, typed.kind)[0]
+        return not kind[2] and kind[0] in self.facts.cpp_models.marked("owner") | self.facts.cpp_models.marked("holds-value")
+
+    def _deleters(self, typed: Typed) -> list[Function]:
+        given = self.facts.named_type(typed.scope, typed.kind)[0][1][1:2]
+        meant = self.facts.named_type(typed.scope, given[0])[1] if given and given[0] is not None and not given[0][2] else None
+        return meant.methods.get("operator()", []) if isinstance(meant, ClassInfo) else []
+
     def _made_inside(self, function: Function, one: Instruction) -> Typed | None:
         """The type of the element that a method makes of its arguments in its container; a map has a key and a value made."""
         if not function.is_cpp or not function.invokes(one, "emplaces"):
@@ -75,7 +107,13 @@ class BraceLists:
         holder = self._type(function, one[3])
         if holder is None or self.facts.named_type(holder.scope, holder.kind)[0][0] in self.facts.cpp_models.marked("mapped"):
             return None
-        return self._element(holder)
+        return self._element(holder) or self._inside(holder)
+
+    def _inside(self, holder: Typed) -> Typed | None:
+        """The type of what is held inside of an object that holds one alone, as `std::optional` does."""
+        kind = self.facts.named_type(holder.scope, holder.kind)[0]
+        is_inside = kind[0] in self.facts.cpp_models.marked("holds-value") and not kind[2]
+        return Typed(holder.scope, kind[1][0]) if is_inside and kind[1] else None
 
     def _record(self, typed: Typed | None) -> ClassInfo | None:
         meant = self._class(typed) if typed is not None and not typed.kind[2] and typed.kind[4] is None else None

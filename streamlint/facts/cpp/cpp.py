@@ -118,17 +118,20 @@ class Cpp(CppCallers):
         source = self.register(frame, one[4])
         if kind is None:
             self.solver.edge(source, node)
-        elif self._makes_map(frame, one, kind):
+        elif self._makes_container(frame, one, kind):
             value = self.object_of(frame.function, kind, self.home_of(frame, one), True)
             self.solver.add(node, value if value is not None else self.scalar)
         else:
             self.cast(frame, kind, source, node)
 
-    def _makes_map(self, frame: Frame, one: Instruction, kind: TypeTuple) -> bool:
-        """Whether a list of pairs in braces becomes a map."""
+    def _makes_container(self, frame: Frame, one: Instruction, kind: TypeTuple) -> bool:
+        """Whether a list of pairs in braces becomes a map, or an empty one a container that is filled later."""
         made = frame.function.definitions[one[4]] if one[4] >= 0 else None
-        is_list = made is not None and made[0] == op.BUILD
-        return is_list and self.named_type(frame.function, kind)[0][0] in self.cpp_models.marked("mapped")
+        if made is None or made[0] != op.BUILD:
+            return False
+        resolved = self.named_type(frame.function, kind)[0]
+        is_sequence = resolved[4] is not None or resolved[0] in self.cpp_models.marked("sequence")
+        return resolved[0] in self.cpp_models.marked("mapped") or (is_sequence and len(made) == 4 and not resolved[2])
 
     def _made_object(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.made(frame, one, self._type(frame, one), node)

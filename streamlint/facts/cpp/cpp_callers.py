@@ -8,21 +8,21 @@ from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.objects import Constant, Elements, Instance, LibraryObject, Object, Site
 from streamlint.facts.code.passing import stored
 from streamlint.facts.code.stores import Store
-from streamlint.facts.cpp.cpp_library import CppLibrary
+from streamlint.facts.cpp.cpp_owners import CppOwners
 from streamlint.facts.files.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.files.cpp_tracker import MAKES, CppTracker
 from streamlint.facts.files.program import Program
 from streamlint.facts.files.steps import Place
 from streamlint.facts.values.frames import Frame
 from streamlint.facts.values.nodes import Node
-from streamlint.ir import Instruction
+from streamlint.ir import FieldIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument, TypeTuple
 from streamlint.models import Models
 from streamlint.support.memo import memoized
 
 
-class CppCallers(CppLibrary):
+class CppCallers(CppOwners):
     """Value flow that searches the C++ of a program for callers."""
 
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
@@ -73,11 +73,18 @@ class CppCallers(CppLibrary):
 
     def _makes(self, function: Function, definition: ClassInfo) -> Iterator[Instruction]:
         """The instructions of a function that may make objects of a class."""
-        constants, scope = function.unit.ir.constants, scope_of(function)
-        for opcode in MAKES:
-            for one in function.by_opcode[opcode]:
-                if self._names(function, constants[one[3]], definition):
-                    yield one
+        constants = function.unit.ir.constants
+        made = (one for opcode in MAKES for one in function.by_opcode[opcode])
+        yield from (one for one in made if self._names(function, constants[one[3]], definition))
+        yield from self._makes_by_call(function, definition)
+        for one in function.by_opcode[op.INIT]:
+            name = function.text(one[3])
+            if last_part(name) == definition.ir.name or self._is_member(function, name, definition):
+                yield one
+
+    def _makes_by_call(self, function: Function, definition: ClassInfo) -> Iterator[Instruction]:
+        """The calls that may make objects of a class: by its name, as a template's argument, or inside of what holds them."""
+        scope = scope_of(function)
         for one in function.by_opcode[op.CALL]:
             callee = function.definitions[one[3]]
             template = function.code.templates.get(one[1], ()) if one[1] >= 0 else ()
@@ -85,9 +92,8 @@ class CppCallers(CppLibrary):
             named = last_part(text) == definition.ir.name and self.cpp.find_class(function.unit, scope, text) is definition
             if named or any(self._names_class(function, one, definition) for one in template):
                 yield one
-        for one in function.by_opcode[op.INIT]:
-            name = function.text(one[3])
-            if last_part(name) == definition.ir.name or self._is_member(function, name, definition):
+        for one in function.by_opcode[op.INVOKE]:
+            if self.brace_lists.constructed(function, one) == definition.ir.name:
                 yield one
 
     def _is_member(self, function: Function, name: str, definition: ClassInfo) -> bool:
@@ -171,7 +177,9 @@ class CppCallers(CppLibrary):
             self.solver.demand(self.register(frame, one[2]))
         elif (frame, one) not in self._evaluated:
             self._evaluated.add((frame, one))
-            if one[0] in (op.DESTROY, op.DELETE):
+            if one[0] == op.DESTROY and self.has_deleter(frame.function, one[2]):
+                self.run_deleters(frame, one)
+            elif one[0] in (op.DESTROY, op.DELETE):
                 self.each_instance(self.register(frame, one[2]), lambda held: self._ended(held, frame, one))
             elif one[0] == op.INIT:
                 self._initialised(frame, one)
@@ -210,13 +218,13 @@ class CppCallers(CppLibrary):
         meant = self.named_type(function, kind)[1] if kind is not None else None
         return meant.methods.get("__init__", []) if isinstance(meant, ClassInfo) else []
 
-    def initialised_by(self, function: Function, one: Instruction, index: int) -> str | None:
-        """The member that an argument initialises, of an object whose class has no constructor of its own."""
+    def members_given(self, function: Function, one: Instruction) -> list[tuple[FieldIR, int]]:
+        """The members that the arguments initialise of an object whose class has no constructor of its own, each with its register."""
         if one[0] not in (op.CONSTRUCT, op.NEW):
-            return None
+            return []
         meant = self.named_type(function, function.unit.ir.constants[one[3]])[1]
         fields = meant.ir.fields if isinstance(meant, ClassInfo) and "__init__" not in meant.methods else ()
-        return fields[index].name if index < len(fields) else None
+        return list(zip(fields, one[5:], strict=False))
 
     def is_private(self, function: Function) -> bool:
         if not function.is_cpp:

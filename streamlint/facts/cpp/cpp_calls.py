@@ -30,6 +30,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 
+BEGIN = "begin"
+"""The method by which the language begins to go through a range."""
 _OPERANDS = {op.CONSTRUCT: (5, 4), op.NEW: (5, 4), op.INIT: (5, 4)}
 """Where the arguments of an instruction begin, and where their shape stands."""
 
@@ -105,8 +107,9 @@ class CppCalls(CppNames):
             super().notify(called, receiver, arguments)
 
     def accepts(self, function: Function, arguments: Arguments) -> bool:
-        """C++: whether a function takes as many arguments; a binding for Python may have defaults of its own."""
-        if not function.is_cpp:
+        """C++: whether a function takes as many arguments; a binding for Python may have defaults of its own. A destructor takes none,
+        whatever the call gives that ends the object (``owner.reset(other)``)."""
+        if not function.is_cpp or function.code.name == "__del__":
             return True
         given = len(arguments.positional) + len(arguments.keywords)
         from_python = arguments.frame is not None and not arguments.frame.function.is_cpp
@@ -184,7 +187,7 @@ class CppCalls(CppNames):
         value = self.objects(Instance, definition, True)
         self.solver.add(target, value, None, arguments.site)
         methods = [method for method in self.constructors(definition, arguments) if self.accepts(method, arguments)]
-        copying = [method for method in methods if len(arguments.positional) == 1 and self._copies(method, definition)]
+        copying = [method for method in methods if len(arguments.positional) == 1 and self.copies(method, definition)]
         for method in methods:
             if method not in copying:
                 self.notify(self.function_object(method, None), value, arguments)
@@ -207,9 +210,9 @@ class CppCalls(CppNames):
         bases = (base.methods.get("__init__", []) for base in self.hierarchy.order(definition)[1:])
         return next((methods for methods in bases if any(self.accepts(method, arguments) for method in methods)), own)
 
-    def _copies(self, method: Function, definition: ClassInfo) -> bool:
-        """Whether a constructor takes an object of its class: it copies or moves it."""
-        kind = method.code.parameters[1].type if len(method.code.parameters) > 1 else None
+    def copies(self, method: Function, definition: ClassInfo) -> bool:
+        """Whether a constructor or an assignment takes an object of its class alone: it copies or moves it."""
+        kind = method.code.parameters[1].type if len(method.code.parameters) == 2 else None
         return kind is not None and self.named_type(method, kind)[1] is definition
 
     def made(self, frame: Frame, one: Instruction, kind: TypeTuple, node: Node) -> None:
@@ -226,7 +229,7 @@ class CppCalls(CppNames):
                 self.converted(function, kind, given, node)
             if not arguments.positional:
                 self.solver.add(node, self.null_stream(), None, arguments.site)
-        elif one[0] == op.DECLARE and _is_handle(value) and meant is not None and self.cpp_models.call(str(resolved[0])) is not None:
+        elif one[0] == op.DECLARE and meant is not None and self._is_made_by_row(str(resolved[0]), value):
             self.made_of_library(str(resolved[0]), frame, arguments, node)  # a class: its constructor makes the object
         elif one[0] == op.DECLARE or isinstance(value, (Elements, Memory)):
             if value is not None and value is not self.scalar:
@@ -234,6 +237,10 @@ class CppCalls(CppNames):
             self._reset_later(frame, one, kind, value, node)
         else:
             self.made_of_library(str(resolved[0]), frame, arguments, node)
+
+    def _is_made_by_row(self, name: str, value: Object | None) -> bool:
+        """Whether what is known of a new object says the row of its constructor: of no smart pointer, which is empty first."""
+        return _is_handle(value) and self.cpp_models.call(name) is not None and name not in self.cpp_models.marked("smart")
 
     def _reset_later(self, frame: Frame, one: Instruction, kind: TypeTuple, value: Object | None, node: Node) -> None:
         """What ``p.reset(new T)`` puts into a smart pointer that is declared there, or into the elements of a container of such."""
@@ -270,6 +277,14 @@ class CppCalls(CppNames):
     def cast(self, frame: Frame, kind: TypeTuple, source: Node, node: Node) -> None:
         """A value becomes one of another type, or initialises a variable of it."""
         self.converted(frame.function, kind, source, node)
+
+    def iterated(self, value: Object, target: Node, site: Site | None) -> None:
+        if not isinstance(value, Instance) or not self.is_operator(value.definition, BEGIN):
+            super().iterated(value, target, site)
+        elif target.first("iterated", value):  # a range of the program's own
+            given, arguments = Node(None, site), self.no_arguments(site)
+            self.solver.when(self.method_node(value, BEGIN, site), lambda held: self.call(held, arguments, given))
+            self.solver.when(given, lambda held: self.pointed_to(held, target))
 
     def is_cpp_tensor(self, value: Object) -> TypeGuard[Memory]:
         """C++: whether an object is a tensor: operators make other memory of it, and an element of it is memory again."""

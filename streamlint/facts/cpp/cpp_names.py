@@ -213,16 +213,25 @@ class CppNames(CppPlaces):
             if not methods and (own := self.field_of(definition, name)) is not None:
                 self.solver.edge(self.field(own[0], name), target)
         if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target):
-            holder = self._holder_with(name)
-            if name == _RESET and any(one.methods.get("__del__") for one in classes):
-                for definition in classes:  # what a smart pointer holds ends
-                    for method in definition.methods.get("__del__", ()):
-                        receiver = self.objects(Instance, definition, True)
-                        self.bind(self.function_object(method, None), receiver, definition, target, site)
-            elif holder is None:
-                self.unknown(target, "external")
-            else:
-                self.solver.add(target, self.objects(CppName, f"{holder}::{name}", value))
+            self._of_holder(value, classes, name, target, site)
+
+    def _of_holder(self, value: Instance, classes: list[ClassInfo], name: str, target: Node, site: Site | None) -> None:
+        """A method that the class of an object has not: one of what holds it and stands for it."""
+        holder, is_made_anew = self._holder_with(name), name in self.cpp_models.known("emplaces")
+        if is_made_anew or (name == _RESET and any(one.methods.get("__del__") for one in classes)):
+            self._ends_held(classes, target, site)
+            for definition in classes if is_made_anew else ():
+                self.solver.add(target, self.objects(ClassObject, definition))
+        elif holder is None:
+            self.unknown(target, "external")
+        else:
+            self.solver.add(target, self.objects(CppName, f"{holder}::{name}", value))
+
+    def _ends_held(self, classes: list[ClassInfo], target: Node, site: Site | None) -> None:
+        """What holds an object ends it: ``owner.reset()``, ``slot.emplace()``."""
+        for definition in classes:
+            for method in definition.methods.get("__del__", ()):
+                self.bind(self.function_object(method, None), self.objects(Instance, definition, True), definition, target, site)
 
     def _holder_with(self, name: str) -> str | None:
         """What holds an object and stands for it, as `std::optional` does, and has a method that the class of the object has not."""

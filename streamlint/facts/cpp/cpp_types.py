@@ -102,13 +102,19 @@ class CppTypes(Language):
         kind, meant = self.named_type(function, kind)
         inner = self.held_type(kind) if kind[4] is None else None
         if inner is not None:
-            return None if exact else self.object_of(function, inner, home, False)
+            return self._held_inside(function, kind) if exact else self.object_of(function, inner, home, False)
         name, _, pointers, reference, array = kind
         if array is not None or name in self.cpp_models.marked("sequence"):
             return self._sequence(function, kind, home)
         if isinstance(meant, ClassInfo):
             return None if exact and pointers else self.objects(Instance, meant, exact and not reference)
         return self._undeclared(str(name), pointers) if meant is None else self._of_row(function, kind, meant, exact)
+
+    def _held_inside(self, function: Function, kind: TypeTuple) -> Object | None:
+        """The object of a class of the program that an `std::optional` may hold; None of what begins empty and is a pointer."""
+        is_inside = kind[0] in self.cpp_models.marked("holds-value")
+        meant = self.named_type(function, kind[1][0])[1] if is_inside and not kind[1][0][2] else None
+        return self.objects(Instance, meant, True) if isinstance(meant, ClassInfo) else None
 
     def _undeclared(self, name: str, pointers: int) -> Object | None:
         """The object of a type of which neither the program nor a row tells: a function of the driver, a number."""

@@ -64,8 +64,9 @@ class CppTracker(Tracker):
             if argument == register:
                 for target in self.flow.made_by(function, use):
                     self._to_parameter(target, index + 1, depth)
-                if (member := self.flow.initialised_by(function, use, index)) is not None:
-                    self.attribute(member, function.unit, depth)
+        for member, argument in self.flow.members_given(function, use):
+            if argument == register:
+                self.attribute(member.name, function.unit, depth)
 
     def _to_parameter(self, target: Function, number: int, depth: int) -> None:
         for one in target.by_opcode[op.PARAM]:

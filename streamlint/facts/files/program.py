@@ -68,6 +68,12 @@ class Unit:
         """The rows about what its language calls."""
         return self.program.rows_of("cuda" if self.is_cpp else "python")
 
+    @cached_property
+    def exchanging(self) -> frozenset[int]:
+        """C++: the constants that name functions which exchange two variables."""
+        names = self.models.marked("exchanges")
+        return frozenset(number for number, each in enumerate(self.ir.constants) if isinstance(each, str) and each in names)
+
     @property
     def path(self) -> str:
         return self.source.path

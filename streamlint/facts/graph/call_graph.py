@@ -294,7 +294,7 @@ class CallGraph:
         for one in function.by_opcode[op.EXIT]:
             found.enter(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__")))
         for one in function.by_opcode[op.DESTROY]:
-            found.enter(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",)))
+            found.enter(Edge(one, callee) for callee in self._destroyed(function, one))
         for one in function.by_opcode[op.INIT]:
             found.enter(Edge(one, callee) for callee in self.initialised(function, one))
 
@@ -376,7 +376,15 @@ class CallGraph:
         register = one[3 if is_exit else 2]
         self._demand(function, [register])
         self.facts.solver.solve()
-        return list(self._ended(function, register, ("__exit__", "__aexit__") if is_exit else ("__del__",)))
+        return list(self._ended(function, register, ("__exit__", "__aexit__")) if is_exit else self._destroyed(function, one))
+
+    def _destroyed(self, function: Function, one: Instruction) -> Iterable[Function]:
+        """What the end of an object with its scope runs: its destructor, or the deleter of the smart pointer that it is."""
+        if not function.is_cpp or not self.facts.has_deleter(function, one[2]):
+            return self._ended(function, one[2], ("__del__",))
+        self.facts.evaluate(self.facts.base(function), one)
+        self.facts.solver.solve()
+        return self.facts.enters(function, one)
 
     def _iterated(self, function: Function, one: Instruction) -> list[Object]:
         """What an instruction asks for its next value: in a loop, or by ``next(values)``."""

@@ -65,7 +65,12 @@ class LibraryEffects(Selectors):
         kind, space = str(row.get("type", "torch.Tensor")), str(row.get("space", "host"))
 
         made = partial(self._made_in, row, receiver, arguments, target)
-        if self.devices(row, receiver, arguments, made):
+        is_open = space == "argument" and row.library == "torch"  # a device that is set beforehand counts
+
+        def made_by_default() -> None:
+            made(self.program.default_devices.at(arguments.site) if is_open else {"argument": "host"}.get(space, space), "literal")
+
+        if self.devices(row, receiver, arguments, made, made_by_default):
             return
         if space == "like":
             self._made_alike(row, receiver, arguments, target)
@@ -74,8 +79,7 @@ class LibraryEffects(Selectors):
         if row.get("alias") and isinstance(data, Selector) and (node := self.selected(data, receiver, arguments)) is not None:
             self.solver.when(node, lambda value: self._aliased(value, kind, target, arguments))
             return
-        is_open = space == "argument" and row.library == "torch"  # a device that is set beforehand counts
-        made(self.program.default_devices.at(arguments.site) if is_open else {"argument": "host"}.get(space, space), "literal")
+        made_by_default()
 
     def _made_alike(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """Memory is made in the space of other memory."""

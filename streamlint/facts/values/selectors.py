@@ -18,9 +18,11 @@ from streamlint.facts.code.objects import (
 from streamlint.facts.values.frames import Arguments
 from streamlint.facts.values.nodes import Node
 from streamlint.facts.values.registers import Registers
+from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
+Action = Callable[[], None]
 UNMOVED = "unmoved"
 """The space that an argument names which is no device: memory stays where it is."""
 DEVICE_WORDS = frozenset({"cuda", "gpu"})
@@ -77,14 +79,17 @@ class Selectors(Registers):
     def _when_true(self, node: Node, negated: bool, action: Callable[[bool | None], None]) -> None:
         self.solver.when(node, lambda value: action(_negated(truth(value), negated)))
 
-    def devices(self, row: Row, receiver: Object | None, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
-        """Run an action for each space (and its evidence) that the device arguments of a row may name. Returns whether one is given."""
+    def devices(
+        self, row: Row, receiver: Object | None, arguments: Arguments, action: Callable[[str, str], None], otherwise: Action | None = None
+    ) -> bool:
+        """Run an action for each space (and its evidence) that the device arguments of a row may name. Returns whether one is given; where
+        any argument may be one, ``otherwise`` runs if none is."""
         setting = row.get("device")
         selectors = setting if isinstance(setting, tuple) else (setting,) if setting is not None else ()
         for selector in selectors:
             assert isinstance(selector, Selector)
             if selector.kind == "all":
-                return self._any_device(arguments, action)
+                return self._any_device(arguments, action, otherwise)
             node = self.selected(selector, receiver, arguments)
             if node is not None:
                 self.solver.when(node, lambda value: self.space_named(value, action))
@@ -100,8 +105,8 @@ class Selectors(Registers):
         else:
             space_of(value, action)
 
-    def _any_device(self, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
-        """The device is whatever argument is one; numbers and flags are none."""
+    def _any_device(self, arguments: Arguments, action: Callable[[str, str], None], otherwise: Action | None) -> bool:
+        """The device is whatever argument is one; numbers, flags and lists are none."""
 
         def arrived(value: Object) -> None:
             if isinstance(value, (DeviceValue, External, Memory)):
@@ -109,6 +114,8 @@ class Selectors(Registers):
 
         for node in arguments.positional:
             self.solver.when(node, arrived)
+        if otherwise is not None and all(map(_is_written_out, arguments.positional)):
+            otherwise()
         return bool(arguments.positional)
 
     # --- effects
@@ -257,3 +264,8 @@ def space_of(value: Object, action: Callable[[str, str], None]) -> None:
         action("unknown", "none")  # options that name no device in view
     else:
         action("device", "asked")
+
+
+def _is_written_out(node: Node) -> bool:
+    """Whether an argument is a number or a list of such, as sizes are."""
+    return node.site is not None and node.site.instruction[0] in (op.CONST, op.BUILD)

@@ -38,7 +38,7 @@ from streamlint.ordering.places.rotation import EARLIER, named_before
 from streamlint.ordering.places.spread import spread, spread_to
 from streamlint.transfer import carried, carried_calls
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, deferred_target, operand_of
+from streamlint.waits.operands import argument_registers, deferred_target, ended_parameter, operand_of
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
@@ -156,7 +156,7 @@ class WalkNames:
         if is_of_c(function, callee):
             return spread_to(self.places, function, one, callee, index)
         if one[0] in _IMPLICIT:
-            return self._of_implicit(function, one, index)
+            return self._of_implicit(function, one, index - (ended_parameter(callee) if one[0] == op.DESTROY else 0))
         if index == 0 and callee.has_receiver and (receiver := self._receiver(function, one, callee)) is not None:
             return receiver
         return self._of_call(function, one, callee, index)

@@ -145,7 +145,8 @@ class Flow:
             yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
         elif opcode in (op.NEXT, op.UNPACK):
             key, behind = _taken(places, function, one)
-            yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
+            sources = places.names(function, one[3]) if opcode == op.UNPACK else places.ranged(function, one[3])
+            yield from self.moved(tracked, sources, target.behind(*behind), (key,))
         if opcode in (op.BINARY, op.INPLACE, op.BUILD):
             yield from self._concatenated(function, one, tracked, target)
 

@@ -48,6 +48,7 @@ POINTEE = "*"
 _ADDRESSED = {op.ADDRESS_NAME: op.NAME, op.ADDRESS: op.LOAD, op.ADDRESS_ATTR: op.ATTR, op.ADDRESS_ITEM: op.ITEM}
 """By opcode that takes an address: the one that reads what is there."""
 ARROW = "operator->"
+BEGIN = "begin"
 _METHODS = {
     op.INVOKE: (),
     op.CALL: ("operator()",),
@@ -287,14 +288,15 @@ class Places:
         given = self._returned(arrows[0]) if len(arrows) == 1 else None
         return place if given is None else place.behind(*given)
 
-    def _returned(self, method: Function) -> tuple[Key, ...] | None:
-        """C++: the keys that lead from an object to the member that a method of it gives back; None of any other method."""
+    def _returned(self, method: Function, is_inside: bool = False) -> tuple[Key, ...] | None:
+        """C++: the keys that lead from an object to the member that a method of it gives back, or of which it gives an element
+        (``is_inside``); None of any other method."""
         ends = method.by_opcode[op.RETURN]
         given = self.of(method, ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else None
         if given is None or given.root != OWN.root or not method.has_receiver:
             return None
         path = tuple(key for key in given.path if key not in (ADDRESS, POINTEE))
-        if path and isinstance(path[-1], Element) and element_given(method) is not None:
+        if path and isinstance(path[-1], Element) and (is_inside or element_given(method) is not None):
             path = path[:-1]
         return None if any(isinstance(key, Element) for key in path) else path
 
@@ -306,6 +308,16 @@ class Places:
         methods = {method for value in self.facts.values(function, register).values for method in self.facts.conversions(value)}
         path = self._returned(methods.pop()) if len(methods) == 1 else None
         return None if path is None else self._pointee(function, self.of(function, register)).behind(*path)
+
+    def ranged(self, function: Function, register: int) -> tuple[Place, ...]:
+        """The names of what a loop goes through: of an object of the program in C++, the member that its ``begin`` leads into."""
+        names, iterator = self.names(function, register), function.definitions[register] if register >= 0 else None
+        if not function.is_cpp or iterator is None or iterator[0] != op.ITER or not self.facts.program.defines(BEGIN):
+            return names
+        objects = [value for value in self.facts.values(function, iterator[3]).values if isinstance(value, Instance)]
+        methods = {method for value in objects for method in self.facts.overloads(value.definition, BEGIN)}
+        path = self._returned(methods.pop(), True) if len(methods) == 1 else None
+        return names if path is None else tuple(name.behind(*path) for name in names)
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""

@@ -35,6 +35,9 @@ _FROM = {
     op.REBIND: 5,
 }
 """By opcode: where the register stands of which the result is the same, a part, or an element."""
+_CONSTRUCTING = (op.CONSTRUCT, op.NEW)
+_FIRST = 5
+"""Where the arguments of what makes an object of C++ begin."""
 _GIVING = (op.RETURN, op.YIELD, op.YIELD_FROM)
 Held = tuple[Function, int]
 
@@ -115,8 +118,8 @@ class Sharing:
 
     def _arguments(self, function: Function, index: int) -> Iterator[Held]:
         for caller, call in self.facts.call_places(function):
-            if call[0] in (op.CALL, op.INVOKE):
-                registers = brought(caller, call, function, index)
+            if call[0] in (op.CALL, op.INVOKE) or call[0] in _CONSTRUCTING:
+                registers = _given_for(caller, call, function, index)
                 if registers and self._enters(caller, call, function):
                     yield from ((caller, register) for register in registers)
         default = function.default_register(index)
@@ -181,10 +184,13 @@ class Sharing:
 
     def _field(self, owner: ClassInfo, name: str) -> Iterator[Held]:
         """What the calls of a class give for a field, where no constructor takes it."""
-        if owner.unit.is_cpp or not any(member.name == name for member in owner.ir.fields) or owner.methods.get("__init__"):
+        if not any(member.name == name for member in owner.ir.fields) or owner.methods.get("__init__"):
             return
         for function, call in self.facts.construction_places(owner):
-            yield from ((function, register) for field, register in self.records.given(function, call) if field == name)
+            if owner.unit.is_cpp:
+                yield from ((function, each) for member, each in self.facts.members_given(function, call) if member.name == name)
+            else:
+                yield from ((function, register) for field, register in self.records.given(function, call) if field == name)
 
     def _global(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
         if function.is_cpp:
@@ -215,14 +221,21 @@ class Sharing:
             yield from self._global(function, function.text(use[2]), names)
         elif opcode in _GIVING:
             yield from self._passed_back(function)
-        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
-            yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
-            yield function, use[2]
+            is_holder = opcode not in (op.BUILD, op.DICT) and use[-1] != register
+            yield function, use[-1 if is_holder else 2]
         elif opcode == op.FUNCTION:
             yield from self._as_default(function, register, use)
+        elif opcode in _CONSTRUCTING:
+            yield from self._constructed(function, register, use, names)
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
             yield from self._passed_on(function, register, use, names)
+
+    def _constructed(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        """C++: the members of a new object that are given a register, and the parameters of its constructors."""
+        members = (member.name for member, given in self.facts.members_given(function, use) if given == register)
+        yield from (each for name in members for each in self._attribute(function, name, names))
+        yield from self._inside(function, register, use)
 
     def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
         """The parameters of a function whose default a register is."""
@@ -265,7 +278,15 @@ class Sharing:
                 yield caller, call[2]
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
-        holds = call[3] == register and deferred_target(function, call) is not None
+        holds = call[0] not in _CONSTRUCTING and call[3] == register and deferred_target(function, call) is not None
         for one in callee.by_opcode[op.PARAM]:
-            if holds or register in brought(function, call, callee, one[3]):
+            if holds or register in _given_for(function, call, callee, one[3]):
                 yield callee, one[2]
+
+
+def _given_for(function: Function, call: Instruction, callee: Function, index: int) -> list[int]:
+    """The registers that may bring what a parameter holds."""
+    if call[0] not in _CONSTRUCTING:
+        return brought(function, call, callee, index)
+    given = call[_FIRST:]
+    return [given[index - 1]] if 0 < index <= len(given) else []

@@ -48,6 +48,8 @@ _MOST_INSIDE = 60
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which its calls are not looked for."""
 _DEEPEST = 20
+_MOST_ABOVE = 8
+"""Callers of one another in which tensors are looked for."""
 _HIGHEST = 2
 """Callers of one another in which the steps of optimizers are looked for."""
 Begun = tuple[Function, Instruction, Worked]
@@ -103,8 +105,15 @@ class Beginnings:
         """Whether other work may touch the memory of a function of C++: it or a caller sets a stream, or makes or works with tensors."""
         if self._is_scoped(function) or any(self._works_with_tensors(each, _ON_TENSORS) for each in around(function)):
             return True
-        callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
-        return any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
+        above = {function: 0}
+        for called in (waiting := [function]):
+            for caller in (each for place, _ in self.facts.call_places(called) for each in around(place)):
+                if not caller.is_cpp or self._works_with_tensors(caller):
+                    return True
+                if caller not in above and above[called] < _MOST_ABOVE:
+                    above[caller] = above[called] + 1
+                    waiting.append(caller)
+        return False
 
     def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
         """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""

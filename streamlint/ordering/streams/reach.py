@@ -63,7 +63,7 @@ class Reach:
 
     def _run_by(self, function: Function, one: Instruction) -> Sequence[Edge]:
         """The functions that an instruction calls, and those that it runs without a call: of declared or deleted objects."""
-        if one[0] in _ENDING and function.is_cpp:
+        if one[0] in _ENDING and function.is_cpp and not self.transfer.facts.has_deleter(function, one[2]):
             return [Edge(one, callee) for callee in self._ended(function, one)]
         if one[0] == op.DEL_ATTR and not function.is_cpp:
             return [Edge(one, callee) for callee in self._deleted(function, one)]

@@ -22,6 +22,7 @@ from streamlint.ordering.places.places import POINTEE, Element, Key, Place, Plac
 from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
@@ -47,6 +48,7 @@ class PeerCopies:
         self.transfer = transfer
         self.facts = transfer.facts
         self.places = transfer.one_of(Places, transfer.facts)
+        self.origins = transfer.one_of(Origins, transfer)
 
     def find(self) -> Iterator[PeerCopy]:
         """The copies of the program."""
@@ -90,8 +92,16 @@ class PeerCopies:
             found = {self._device(caller, call, -1 if each is None else each, height - 1) for caller, call, each in given}
             return found.pop() if len(found) == 1 else None
         allocations = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
-        devices = {self._set_before(function, one) for one in allocations}
+        devices = {self._set_before(function, one) for one in allocations} or set(self._devices_behind(function, register))
         return devices.pop() if len(devices) == 1 else None
+
+    def _devices_behind(self, function: Function, register: int) -> Iterator[object]:
+        """The devices that were set by number where a pointer comes from, over members, elements and calls; None where one is not known."""
+        for origin in self.origins.of(function, register):
+            holder, one = origin.known.function, origin.known.function.definitions[origin.known.register]
+            is_made = one is not None and any(call.row.effect == "alloc" for call in self.transfer.modelled(holder, one))
+            device = self._set_before(holder, one) if one is not None and is_made else None
+            yield device if isinstance(device, int) else None
 
     def _allocates(self, function: Function, one: Instruction, place: Place) -> bool:
         for call in self.transfer.modelled(function, one):

@@ -11,19 +11,22 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import Element, Key, Place, Places, rest_behind
 from streamlint.ordering.places.rotation import EARLIER
 from streamlint.ordering.walk.indices import is_named, renamed
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import ended_parameter, operand_of
 from streamlint.waits.questions import alike
+
+_HOLDING = (op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW)
+"""What has the object in its first register whose constructor or destructor it runs."""
 
 
 def given_for(function: Function, one: Instruction, callee: Function, index: int) -> int | None:
     """The register that an instruction gives for a parameter of a function that it enters."""
+    if one[0] == op.DESTROY:
+        return one[2] if index == ended_parameter(callee) else None
     if index == 0 and callee.has_receiver:
-        if one[0] in (op.DESTROY, op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW):
-            return one[2]
-        if one[0] == op.CALL and callee.code.name == "__init__":
+        if one[0] in _HOLDING or (one[0] == op.CALL and callee.code.name == "__init__"):
             return one[2]
         if one[0] == op.CALL and function.is_cpp:
-            return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
+            return _this(function)
         if one[0] in (op.ENTER, op.EXIT):
             return one[3]
     if one[0] in (op.CALL, op.INVOKE):
@@ -32,6 +35,11 @@ def given_for(function: Function, one: Instruction, callee: Function, index: int
         given = one[5:]
         return given[index - 1] if 0 <= index - 1 < len(given) else None
     return None
+
+
+def _this(function: Function) -> int | None:
+    """The register of a method's object."""
+    return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
 
 
 def outer_path(places: Places, site: Site, callee: Function, place: Place) -> tuple[Key, ...]:

@@ -21,6 +21,7 @@ from streamlint.ordering.places.lookup import Lookup, roots_of
 from streamlint.ordering.places.places import ANY, POINTEE, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.walk.across import as_parameters, given_for, outer_path
 from streamlint.ordering.walk.indices import is_range
+from streamlint.ordering.walk.replaced import Replacing
 from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
@@ -100,6 +101,7 @@ class Lifetimes:
         self.facts = transfer.facts
         self.places = places
         self.flow = Flow(places)
+        self.replacing = transfer.one_of(Replacing, transfer.facts, places)
         self._ends = ends
         self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
         self._through: dict[tuple[Function, frozenset[Place]], frozenset[Place]] = {}  # what begins at parameters, by all its names
@@ -193,7 +195,7 @@ class Lifetimes:
 
     def ends(self, held: Held) -> Iterator[End]:
         """What ends an object in its function, through calls too."""
-        found = [*self._own_ends(held), *self._inner_ends(held)]
+        found = [*self._own_ends(held), *self._inner_ends(held), *self._replaced_ends(held)]
         order = {one: number for number, one in enumerate(held.function.code.instructions())} if len(found) > 1 else {}
         yield from sorted(found, key=lambda end: order.get(end.instruction, 0))
 
@@ -220,6 +222,14 @@ class Lifetimes:
             for place, calls in self.ended_inside(callee):
                 if self._is_given(held, one, callee, place):
                     yield End(one, (Site(function, one), *calls))
+
+    def _replaced_ends(self, held: Held) -> Iterator[End]:
+        """C++: where something else is put in the place of the object, which is ended then."""
+        for one, places, callee, index in self.replacing.of(held.function):
+            for place, calls in self.ended_inside(callee):
+                names = (name.behind(*place.path) for name in places) if place.root == ("parameter", index) else ()
+                if any(rest_behind(name, mine) == () for name in names for mine in held.places):
+                    yield End(one, (Site(held.function, one), *calls))
 
     def holds(self, held: Held, register: int) -> bool:
         """Whether a register holds the object, as far as the names of ``spread`` tell."""
