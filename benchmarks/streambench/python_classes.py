@@ -153,7 +153,7 @@ def class_table(build: Build) -> None:
     build.add(define(f"{register}(name)", [*inner, *plain("", "return add")]))
     body = klass(owner, *([keeping(build)] if build.takes else []), acting(build, f"{act}(self)"))
     build.add([Line(f'@{register}("plain")'), *body])
-    build.place([*plain(f'{held} = {table.upper()}["plain"]({build.takes})'), *build.calls(f"{held}.{act}()")])
+    build.place([*linked(f'{held} = {table.upper()}["plain"]({build.takes})'), *build.calls(f"{held}.{act}()")])
 
 
 def subclass_table(build: Build) -> None:

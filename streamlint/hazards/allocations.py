@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Constant, External, FunctionObject, Memory, Site
+from streamlint.facts.code.objects import External, FunctionObject, Memory, Site
 from streamlint.hazards.churn import Churn, Churning, entering
 from streamlint.hazards.context import Context
+from streamlint.hazards.driver_memory import DriverMemory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
@@ -47,6 +48,7 @@ class Allocations(Churning):
     def __init__(self, context: Context) -> None:
         super().__init__(context.transfer, self._freed, _FEW)
         self.facts = context.facts
+        self.driver = DriverMemory(context.transfer)
         self._launches: set[Site] = set()  # of kernels that may be given arrays of the host
 
     def find(self) -> list[tuple[Allocation, Churn]]:
@@ -64,7 +66,7 @@ class Allocations(Churning):
             allocation = self._of_call(call)
             if allocation is not None:
                 yield allocation
-        yield from self._of_computations() if self._is_unpooled else ()
+        yield from self._of_computations()
         yield from self._of_types()
         yield from self._of_kernels()
 
@@ -72,7 +74,7 @@ class Allocations(Churning):
         """Whether a call with a row may ask the driver for memory: no call of plain memory, or of a pool."""
         if row.effect == "alloc":
             return row.get("memory") != "pageable" and row.get("stream") is None
-        return row.effect == "register" or bool(row.get("raw")) or (row.library == "cupy" and self._is_unpooled)
+        return row.effect == "register" or bool(row.get("raw")) or row.library in self.driver.libraries
 
     def _of_call(self, call: ModelledCall) -> Allocation | None:
         row, function, one = call.row, call.function, call.instruction
@@ -85,10 +87,10 @@ class Allocations(Churning):
             return Allocation(held, memory, row.library, call.name, number if isinstance(number, int) else None)
         spaces = {value.space for value in call.memory(call.result)}
         if row.get("raw"):
-            if self._has_allocator(row.library) or call.one("out") is not None:
+            if self.driver.has_allocator(row.library) or call.one("out") is not None:
                 return None
             memory = PINNED if spaces == {"host"} else MANAGED if row.get("space") == MANAGED else DEVICE
-        elif not (row.library == "cupy" and spaces == {"device"} and self._is_unpooled) or call.all("out"):
+        elif not (spaces == {"device"} and self.driver.serves(row.library, function.unit)) or call.all("out"):
             return None
         return Allocation(Held(function, one, of_result(one[2]), True), memory, row.library, call.name)
 
@@ -103,30 +105,10 @@ class Allocations(Churning):
         places |= {register_place(one[2])} if scoped else frozenset()
         return Allocation(Held(function, one, places, False, is_given=True), REGISTERED, call.row.library, call.name)
 
-    @cached_property
-    def _settings(self) -> list[ModelledCall]:
-        return [call for call in self.transfer.sites({"setting"}) if call.row.get("what") == "allocator"]
-
-    def _has_allocator(self, library: str) -> bool:
-        """Whether the program gives a library another allocator."""
-        return any(call.row.library == library for call in self._settings)
-
-    @cached_property
-    def _is_unpooled(self) -> bool:
-        """Whether CuPy's pool is switched off: its allocator is none, or a function that asks the driver."""
-        for call in self._settings:
-            register = call.one("value") if call.row.library == "cupy" else None
-            for value in call.values(register) if register is not None else ():
-                if isinstance(value, Constant) and value.value is None:
-                    return True
-                if isinstance(value, External) and (row := self.facts.row_of(value)) is not None and row.effect == "alloc":
-                    return True
-        return False
-
     def _of_computations(self) -> Iterator[Allocation]:
-        """CuPy without its pool: what is computed is put into memory of its own, unless an array is given for it."""
-        for unit in self.facts.program.mentioning("cupy"):
-            for function in unit.functions if not unit.is_cpp else ():
+        """Without a pool: what is computed is put into memory of its own, unless an array is given for it."""
+        for unit in self.driver.units():
+            for function in unit.functions:
                 for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
                     made = (call for call in self.transfer.modelled(function, one) if call.row.effect == "compute")
                     yield from (each for call in made if (each := self._of_call(call)) is not None)
@@ -152,7 +134,7 @@ class Allocations(Churning):
                     configured = function.definitions[one[3]]
                     if configured is None or configured[0] != op.ITEM or not self._is_kernel(function, configured[3]):
                         continue
-                    if self._is_given_host(Site(function, one), ()) and not self._has_allocator("numba"):
+                    if self._is_given_host(Site(function, one), ()) and not self.driver.has_allocator("numba"):
                         self._launches.add(Site(function, one))
                         yield Allocation(Held(function, one, frozenset(), True), DEVICE, "numba", "numba.cuda.to_device")
 

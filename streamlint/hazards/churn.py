@@ -193,6 +193,8 @@ class Churning:
                 loop = next((each for each in self.rounds.loops(*start) if self._ends_within(site, each)), None)
                 if loop is not None and self._is_churn(held, site.function, loop, *before):
                     yield Churn(held, site.function, loop, *before)
+                elif loop is None and (tasks := self._tasks(site)) is not None and all(map(self._may_run, first)):
+                    yield Churn(held, site.function, tasks, *before)
                 elif loop is None and site not in seen and self._may_run(site) and not self._is_left_out(before[0]):
                     seen.add(site)
                     waiting.append((site.function, *before))
@@ -202,6 +204,10 @@ class Churning:
         ends = self.transfer.graph.joining.ends(site.function, site.instruction)
         home = self.rounds.body(site.function).home
         return not ends or any(home[end] in loop.body for end in ends)
+
+    def _tasks(self, site: Site) -> Loop | None:
+        """The rounds that a call makes by itself, as a loop of its block alone, where it calls a function again and again."""
+        return None
 
     def _may_run(self, site: Site) -> bool:
         """Whether each call of its function may run an instruction."""

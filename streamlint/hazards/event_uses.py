@@ -17,7 +17,7 @@ from streamlint.transfer.transfer import CALLING, Transfer
 
 _ORDERING = frozenset({"record", "wait", "synchronize", "query"})
 _SILENT = frozenset({"destroy", "event"})
-_DEEPEST = 4
+_DEEPEST = 8
 _HEADERS = (".h", ".hpp", ".cuh", ".hh", ".hxx")
 _OWN = frozenset({"parameter", "this"})
 

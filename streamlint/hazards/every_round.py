@@ -193,6 +193,13 @@ class EveryRound:
             return True
         return self._asks(function, loop) or self._replaces(function, loop)
 
+    def are_few(self, function: Function, iterables: list[int], few: int) -> bool:
+        """Whether what goes over some iterables at once has few rounds, or goes over devices."""
+        counts = (self.transfer.rounds.trips.elements(function, each) for each in iterables)
+        return any(each is not None and each <= few for each in counts) or any(
+            self._counts(function, one) for one in parts_of(function, iterables)
+        )
+
     def rounds(self, function: Function, loop: Loop) -> int | None:
         """The most rounds that a loop has each time that it begins, where the program shows them."""
         return self.transfer.rounds.trips.most(function, loop)

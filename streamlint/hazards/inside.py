@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Container, LibraryObject, Memory
+from streamlint.facts.code.objects import Container, LibraryObject, Memory, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -39,26 +39,30 @@ class Inside:
 
     def steps(self, function: Function, loop: Loop) -> Iterator[Step]:
         """The instructions of a loop's rounds, and of the functions that they call."""
-        yield from self._steps(function, loop, False, {function}, 0)
+        yield from self._steps(function, loop, False, {function}, ())
 
-    def _steps(self, function: Function, loop: Loop | None, is_deeper: bool, seen: set[Function], depth: int) -> Iterator[Step]:
+    def _steps(
+        self, function: Function, loop: Loop | None, is_deeper: bool, seen: set[Function], calls: tuple[Site, ...]
+    ) -> Iterator[Step]:
         body = self.rounds.body(function)
         for block in sorted(self.rounds.blocks(function, loop)):
             index = body.graph.innermost[block]
             inner = body.graph.loops[index] if index >= 0 else None
-            is_inner = is_deeper or (inner is not None and inner != loop and not self._is_short(function, inner))
+            is_inner = is_deeper or (inner is not None and inner != loop and not self._is_short(function, inner, calls))
             for one in function.code.blocks[block]:
                 yield Step(function, one, is_inner)
-                if one[0] not in CALLING or depth >= _DEEPEST:
+                if one[0] not in CALLING or len(calls) >= _DEEPEST:
                     continue
                 for edge in self.transfer.edges(function, one):
                     if edge.is_followed and edge.callee not in seen:
                         seen.add(edge.callee)
-                        yield from self._steps(edge.callee, None, is_inner, seen, depth + 1)
+                        yield from self._steps(edge.callee, None, is_inner, seen, (*calls, Site(function, one)))
 
-    def _is_short(self, function: Function, loop: Loop) -> bool:
+    def _is_short(self, function: Function, loop: Loop, calls: tuple[Site, ...]) -> bool:
         """Whether a loop adds little to its round: it has few rounds, or takes the rows of a tensor one by one instead of all at once."""
         rounds = self.rounds.rounds(function, loop)
+        if rounds is None and calls:
+            rounds = self.transfer.rounds.trips.given(function, loop, *calls[-1])
         return (rounds is not None and rounds <= FEW) or self._is_over_rows(function, loop)
 
     def _is_over_rows(self, function: Function, loop: Loop) -> bool:

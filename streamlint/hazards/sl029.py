@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.places.places import Place, rest_behind
 from streamlint.ordering.walk.lifetimes import Held, made_by
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, operands_of
 
 RULE = StreamChurn
 _POOL = 32
@@ -47,7 +47,11 @@ class Streams(Churning):
             held = Held(call.function, call.instruction, made_by(self.places, call), is_lent or not call.function.is_cpp)
             for churn in self.follow(held):
                 use = self._use(churn)
-                if use is not None and not any(self._is_of_owner(churn, site.function) for site in churn.made):
+                if (
+                    use is not None
+                    and not self._is_of_worker(churn)
+                    and not any(self._is_of_owner(churn, site.function) for site in churn.made)
+                ):
                     yield call, churn, use
                     if made_at(churn) == len(churn.made) - 1:
                         break
@@ -55,6 +59,33 @@ class Streams(Churning):
     def _is_of_owner(self, churn: Churn, function: Function) -> bool:
         """Whether a constructor makes the stream: in C++, of an object whose destructor does not end it in the same round."""
         return function.is_cpp and function.code.name == "__init__" and not churn.ended
+
+    def _is_of_worker(self, churn: Churn) -> bool:
+        """Whether a round starts a thread that works through a loop of its own with the stream: one for each of a few workers."""
+        held, start = churn.held, churn.made[0]
+        rows = self.transfer.facts.rows(start.function, start.instruction) if len(churn.made) > 1 else ()
+        if not any(row.effect in ("thread", "start") for row in rows):
+            return False
+        graph, home = held.function.control, held.function.blocks[held.instruction]
+        return any(graph.dominates(home, loop.header) for loop in graph.loops)
+
+    def _ends_within(self, site: Site, loop: Loop) -> bool:
+        """The tasks of a pool are as many as a loop has rounds, though no more run at once than it has threads."""
+        rows = self.transfer.facts.rows(site.function, site.instruction)
+        return super()._ends_within(site, loop) or any(row.effect == "thread" and row.get("pool") is not None for row in rows)
+
+    def _tasks(self, site: Site) -> Loop | None:
+        """The calls of a function with many elements, one after another."""
+        function, one = site
+        handing = self.transfer.facts.program.handing
+        called = handing.of(function, one) if handing is not None and not function.is_cpp else None
+        if called is None or (op.NONE not in (register for _, register in called.given)):
+            return None
+        elements = [register for register in operands_of(function, one, receiver=False) if register != called.callee]
+        if self.rounds.are_few(function, elements, _POOL):
+            return None
+        block = function.blocks[one]
+        return Loop(block, frozenset({block}), (), (), function.control.innermost[block], 1, True)
 
     def _destroyed(self, function: Function, one: Instruction) -> Iterator[int]:
         if one[0] not in (op.CALL, op.INVOKE):

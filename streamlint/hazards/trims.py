@@ -49,14 +49,12 @@ class Trims:
             seen: set[Site] = set()
             for function, made in waiting:
                 loop = next(self.rounds.loops(function, made[0].instruction), None)
-                if loop is not None:
-                    if self._is_each(function, loop, made):
-                        yield from self._trims(call, function, loop, made)
-                elif len(made) <= DEEPEST:
-                    for caller, one in self.lifetimes.starts(function):
-                        if (site := Site(caller, one)) not in seen:
-                            seen.add(site)
-                            waiting.append((caller, (site, *made)))
+                calls = [Site(caller, one) for caller, one in self.lifetimes.starts(function)] if len(made) <= DEEPEST else []
+                once = [site for site in calls if loop is None or self.transfer.rounds.trips.given(function, loop, *site) == 1]
+                waiting += [(site.function, (site, *made)) for site in once if site not in seen]
+                seen.update(once)
+                if loop is not None and not (once and len(once) == len(calls)) and self._is_each(function, loop, made):
+                    yield from self._trims(call, function, loop, made)
 
     def _is_each(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
         if self.rounds.is_special(function, loop, FEW) or self.measuring.times_repeated_work(function):
@@ -74,7 +72,8 @@ class Trims:
         wanted = Wanted(body.conditions.wanted().truths)
         known = decided(made[number - 1].function, {}, made[number - 1].instruction, function, wanted, lambda *_: False) if number else {}
         switches: set[tuple[int, int]] = set()
-        for block in loop.body if loop is not None else body.graph.order:
+        heads = {each.header for each in body.graph.loops}  # ``while parts: parts.pop()``
+        for block in (each for each in (loop.body if loop is not None else body.graph.order) if each not in heads):
             end = function.code.blocks[block][-1]
             one = function.definitions[end[2]] if end[0] == op.BRANCH else None
             if one is not None and one[0] == op.PARAM and one[3] not in known:
@@ -108,7 +107,7 @@ class Trims:
         if any(one[0] == op.MORE for one in function.code.blocks[loop.header]):
             return False
         calls = [step for step in steps if step.instruction[0] in (op.CALL, op.INVOKE)]
-        return any(map(self._takes, calls)) and any(step.instruction[0] == op.CALL and self._is_module(step) for step in calls)
+        return any(map(self._takes, calls)) and any(map(self._runs_module, calls))
 
     def _takes(self, step: Step) -> bool:
         """Whether a step takes something out of a queue, for which it waits if there is nothing."""
@@ -116,9 +115,9 @@ class Trims:
         held = self.transfer.values(function, one[3]) if function.invokes(one, "queue-get") else ()
         return any(isinstance(value, Container) and value.kind == "list" for value in held)
 
-    def _is_module(self, step: Step) -> bool:
+    def _runs_module(self, step: Step) -> bool:
         """Whether a step calls a module of the library's, or of a class of the program."""
-        called = list(self.transfer.values(step.function, step.instruction[3]))
+        called = list(self.facts.callees(step.function, step.instruction))
         own = (value.definition for value in called if isinstance(value, Instance))
         return any(map(self._is_class_of_modules, own)) or any(
             (isinstance(each, LibraryObject) and each.kind == "module") or (isinstance(each, Container) and each.kind == "modules")

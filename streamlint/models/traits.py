@@ -219,6 +219,8 @@ Trait = Literal[
     "makes-kernel",
     "commutes",
     "builds-for-device",
+    "environment",
+    "stops-pool",
 ]
 
 MEANINGS: dict[Trait, str] = {
@@ -436,5 +438,7 @@ MEANINGS: dict[Trait, str] = {
     "makes-kernel": "make a kernel of the function that they decorate",
     "commutes": "do the same in whatever order they are done",
     "builds-for-device": "build an extension, with flags for the compiler of CUDA",
+    "environment": "hold the variables of the environment by name",
+    "stops-pool": "are variables of the environment that leave PyTorch without its pool of memory, whatever they say",
 }
 TRAITS: tuple[Trait, ...] = get_args(Trait)

@@ -85,14 +85,15 @@ class Parts(Made):
             yield from self.walk(self.viewed(way, one).at(base))
 
     def _entries(self, way: Way, key: str, depth: int = 0) -> list[Way] | None:
-        """The ways to what displays hold under a key, over calls that return them; None where another key may mean it."""
+        """The ways to what displays hold under a key, over calls and lists that hand them on; None where another key may mean it."""
         one = self.contexts.definition(way.known)
         if one is None or depth > DEEPEST_CALLS:
             return None
         if one[0] == op.DICT:
             return _under(way, one, key)
-        results = list(self._results(way, one)) if one[0] in (op.CALL, op.INVOKE) else []
-        found = [self._entries(result, key, depth + 1) for result in results]
+        is_element = one[0] in (op.ITEM, op.NEXT) and not self.holds_memory(way.known, one[3])
+        displays = list(self.ways_to_elements(way.at(one[3]), 0)) if is_element else self._containers(way, one) or []
+        found = [self._entries(each, key, depth + 1) if each is not None else None for each in displays]
         return None if None in found else [entry for each in found for entry in each or ()]
 
     def mapping(self, function: Function, one: Instruction) -> int:

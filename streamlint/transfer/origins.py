@@ -22,6 +22,7 @@ from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.closures import is_captured, may_be_made_for
 from streamlint.waits.entered import Context, entered_by, entering, is_running
+from streamlint.waits.operands import spread_for
 
 # What gives one of its operands back, and where that stands.
 _PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
@@ -313,14 +314,14 @@ class Origins(Parts):
             given = self.contexts.given(function, one, passing)
             if not self.receivers.may_give(context, function, passing):
                 continue
-            if given is None and is_captured(caller, call):
+            if given is None and (is_captured(caller, call) or any(True for _ in spread_for(caller, call, function, one[3]))):
                 yield from self._through(way, one, passing)
             if given is not None and given[0] is caller and caller not in function.below:
                 known = Known(given[0], given[1], (*context, (function, passing)))
                 yield way._replace(known=known, passed=(passing, *way.passed))
 
     def _through(self, way: Way, one: Instruction, passing: Site) -> Iterator[Way]:
-        """What a closure that was made for a function hands on to it: what those give that call the closure."""
+        """What a function hands on that spreads its arguments, or a closure that was made for another: what those give that call it."""
         function, context = way.known.function, way.known.context
         closure = passing.function
         calls = [Site(*place) for place in self.transfer.callers(closure) if may_be_made_for(self.facts, Site(*place), closure, function)]

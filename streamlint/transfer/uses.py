@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, last_name
 from streamlint.facts.code.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
-from streamlint.facts.code.passing import stored
+from streamlint.facts.code.passing import is_put, stored
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
@@ -102,10 +102,12 @@ class Uses:
 
     def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
         """Whether a call may work on what it is given. What functions of the program do that it enters is in view, and what one of Python's
-        own library hands on is the work of whoever gets it."""
+        own library hands on, or a container is given by a method of that name, is the work of whoever gets it."""
         if not any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):
+            return False
+        if is_put(function, one) and not any(True for _ in self.transfer.modelled(function, one)):
             return False
         names = [call.name for call in self.transfer.libraries(function, one)]
         return not (names and all(self.facts.is_of_host(function, name) for name in names))

@@ -34,6 +34,8 @@ class Calls:
         self.is_forward = is_forward
         self.is_whole = is_whole
         self.serves = serves
+        self.begun: set[tuple[Function, int]] = set()
+        """The registers that are followed from."""
 
     def used(self, state: State, one: Instruction) -> Iterator[State | None]:
         """What a call makes of a value that a register of it holds."""
@@ -232,7 +234,8 @@ class Calls:
         """``max(worst, x)``: the largest so far can be kept on the device, as a sum can; ``max(x, 1)`` is ``clamp`` there."""
         function = state.frame.function
         others = [register for _, register in argument_registers(function, one) if register != state.register]
-        if state.path or self._is_running(function, one, [*others, state.register]):
+        is_back = (function, one[2]) in self.begun  # what it gave has come to its own arguments
+        if state.path or is_back or self._is_running(function, one, [*others, state.register]):
             yield state.at(one[2], state.path[1:])
         elif all(self._is_literal(function, register) for register in others):
             yield state.at(one[2], ())

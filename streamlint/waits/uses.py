@@ -109,6 +109,7 @@ class Flow:
 
     def end_well(self, registers: tuple[int, ...], real: bool) -> bool:
         """Whether nothing needs the values that registers hold."""
+        self.calls.begun.update((self.frame.function, register) for register in registers)
         for register in registers:
             self._add(State(self.frame, register, (), False, real))
         while self.waiting:

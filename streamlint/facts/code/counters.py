@@ -8,7 +8,7 @@ from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ir.graph import Graph, Loop
 
 _DEEPEST = 4
 
@@ -50,6 +50,12 @@ def counts_rounds(function: Function, condition: int) -> bool:
         return one is not None and one[0] == op.MORE
     sides = [side for side in one[4:6] if side >= 0 and (made := function.definitions[side]) is not None and made[0] == op.PHI]
     return any(is_counter(function, function.control, function.blocks, side) for side in sides)
+
+
+def empties(function: Function, condition: int, loop: Loop) -> bool:
+    """Whether a loop goes on while there is something in a container, out of which each round takes something."""
+    taking = (use for use in function.uses.get(condition, ()) if function.invokes(use, "shrinks") and use[3] == condition)
+    return any(function.blocks[use] in function.control.every_round(loop) for use in taking)
 
 
 def is_number_of_round(function: Function, one: Instruction) -> bool:

@@ -15,6 +15,7 @@ from streamlint.facts.values.numbers import Bounds, Numbers
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.models.traits import Trait
 from streamlint.models.vocabulary import Selector
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ _DEEPEST = 6
 _MOST_CALLERS = 8
 _NOT = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_VIEWS: tuple[Trait, ...] = ("gives-entries", "gives-values", "gives-keys")
+"""What gives an element for each entry of a dictionary."""
+_KEEPING_NONE = frozenset({op.CALL, op.INVOKE, op.ITER, op.ITEM, op.BRANCH})
+"""Uses of a list that leave it where it is."""
 _ORDERED = frozenset({"enumerate", "reversed", "sorted", "list", "tuple", "iter"})
 """Functions of the language that go once through what they are given."""
 
@@ -72,6 +77,21 @@ class Trips:
         place = caller.control.innermost[caller.blocks[call]] if call in caller.blocks else NOBODY
         own = self.around(caller, caller.control.loops[place]) if place != NOBODY else 1
         return _product((own, self._calls(caller, depth - 1))) if own is not None else None
+
+    def given(self, function: Function, loop: Loop, caller: Function, call: Instruction) -> int | None:
+        """The most rounds of a loop that goes through what one call hands over, or takes out of it until it is empty."""
+        if call[0] not in (op.CALL, op.INVOKE):
+            return None
+        end = function.code.blocks[loop.header][-1]
+        asked = function.definitions[end[2]] if end[0] == op.BRANCH else None
+        while asked is not None and asked[0] in (op.MORE, op.ITER):
+            asked = function.definitions[asked[3]]
+        if asked is not None and asked[0] == op.INVOKE and function.invokes(asked, *_VIEWS):
+            asked = function.definitions[asked[3]]
+        if asked is None or asked[0] != op.PARAM or any(function.invokes(use, "puts", "extends") for use in function.uses[asked[2]]):
+            return None
+        register = given_for(caller, call, function, asked[3])
+        return self.elements(caller, register) if register is not None else None
 
     # --- one loop
 
@@ -134,14 +154,30 @@ class Trips:
             return self._cut(function, one)
         if one[0] == op.PARAM:
             return self._given(function, one, depth - 1) if function.is_cpp else None
-        if any(function.invokes(use, "puts", "extends") for use in function.uses[register]):
-            return None
         if one[0] == op.BUILD:
-            is_plain = isinstance(function.unit.ir.constants[one[3]], str) and len(one) > 4  # what is empty is filled elsewhere
-            return len(one) - 4 if is_plain else None
+            return self._displayed(function, one) if isinstance(function.unit.ir.constants[one[3]], str) else None
+        is_open = any(function.invokes(use, "puts", "extends") for use in function.uses[register])
+        return None if is_open else self._made(function, one, depth)
+
+    def _made(self, function: Function, one: Instruction, depth: int) -> int | None:
+        """The same of what an instruction makes, to which nobody adds elements."""
+        if one[0] == op.DICT:
+            is_plain = len(one) > 3 and op.NONE not in one[3::2] and all(use[0] != op.SET_ITEM for use in function.uses[one[2]])
+            return len(one[3::2]) if is_plain else None
+        if one[0] == op.INVOKE and function.invokes(one, *_VIEWS):
+            return self.elements(function, one[3], depth - 1)
         if one[0] == op.CONSTRUCT:
             return self._listed(function, one, depth - 1)
         return self._called(function, one, depth - 1) if one[0] == op.CALL else None
+
+    def _displayed(self, function: Function, one: Instruction) -> int | None:
+        """The same of a list that is written out, and to which no other round adds elements than the one that makes it, one by one."""
+        uses = [use for use in function.uses[one[2]] if use[0] != op.BIND]
+        puts = [use for use in uses if function.invokes(use, "puts")]
+        innermost, blocks = function.control.innermost, function.blocks
+        is_here = all(use[0] in _KEEPING_NONE and innermost[blocks[use]] == innermost[blocks[one]] for use in (uses if puts else ()))
+        is_open = any(function.invokes(use, "extends") for use in uses) or not is_here
+        return None if is_open else len(one) - 4 + len(puts) or None  # what is empty is filled elsewhere
 
     def _listed(self, function: Function, one: Instruction, depth: int) -> int | None:
         """C++: the same of a container that is made of lists in braces: of one, or of one for each element."""

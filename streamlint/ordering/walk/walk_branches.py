@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.code.counters import counts_rounds
+from streamlint.facts.code.counters import counts_rounds, empties
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -22,6 +23,7 @@ from streamlint.ordering.paths.turns import unless_new
 from streamlint.ordering.places.flow import OBJECTS, Tracked, leads_to
 from streamlint.ordering.streams.made_streams import MadeStreams, as_positive
 from streamlint.ordering.walk.walk_calls import Calls
+from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Action, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, asked_by
@@ -80,11 +82,9 @@ class Branches(Calls):
         is_first = loop is not None and self._is_first(state, loop)
         for holds, block, other in ((not turned, end[3], end[4]), (turned, end[4], end[3])):
             after = state
-            if known and holds not in known:
+            if (known and holds not in known) or (loop is not None and self._is_no_way(state, condition, loop, block)):
                 continue
             if loop is not None and is_first and block not in loop.body:
-                if counts_rounds(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
-                    continue  # a loop over elements is looked at as it runs
                 after = state._replace(guesses=state.guesses + self._may_order(state, other, state.block))
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
@@ -93,6 +93,15 @@ class Branches(Calls):
             if after.guesses <= MOST_GUESSES:
                 tracked = unless_new(function, condition, holds, after.tracked) | self.learned(state, condition, holds)
                 yield from self._entering(after._replace(tracked=tracked), block)
+
+    def _is_no_way(self, state: State, condition: int, loop: Loop, block: int) -> bool:
+        """Whether a path does not go from the head of a loop to a block: a loop over elements is looked at as it runs, one over a single
+        element as it runs once."""
+        if not self._is_first(state, loop):
+            return block in loop.body and self._is_only_round(state.frame, loop)
+        is_counted = counts_rounds(state.frame.function, condition) or empties(state.frame.function, condition, loop)
+        is_run = is_counted or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop)
+        return block not in loop.body and is_run
 
     def _of_operation(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that asks about what is followed: whether it is over, gone, or what a generator still has in hand."""
@@ -145,6 +154,16 @@ class Branches(Calls):
         before = state.frame.function.phi_order[state.block]
         came = before[state.before] if state.before < len(before) else NOBODY
         return came not in loop.body and len(before) > 1
+
+    @memoized
+    def _is_only_round(self, frame: Frame, loop: Loop) -> bool:
+        """Whether a loop has one round: over what holds one element, here, or as the call gives it that entered the function, or all."""
+        trips = self.transfer.rounds.trips
+        if trips.most(frame.function, loop) == 1:
+            return True
+        is_entered = frame.caller is not None and frame.call is not None
+        calls = frame.calls[-1:] if is_entered else [Site(*place) for place in self.transfer.callers(frame.function)]
+        return bool(calls) and all(trips.given(frame.function, loop, *call) == 1 for call in calls)
 
     def _is_same_question(self, function: Function, key: Key) -> bool:
         is_known = self.says_more(function, key) or self.conditions.is_given(function, key)
