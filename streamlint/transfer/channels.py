@@ -76,7 +76,9 @@ class Channels:
 
     def _ends(self, effect: str) -> Iterator[End]:
         found: dict[Site, list[ModelledCall]] = {}
-        among = None if effect == "put" and self._near else self._near | self._imported  # few methods are called as those that put
+        is_put = effect == "put" and bool(self._near)  # few methods are called as those that put
+        putting = {end.site.function.unit for end in self.puts} if effect == "get" else set()
+        among = None if is_put else self._near | self._imported | putting
         for call in self.transfer.sites(frozenset({effect}), among=among):
             if not call.row.get("local") and call.instruction[0] == op.INVOKE:
                 found.setdefault(Site(call.function, call.instruction), []).append(call)

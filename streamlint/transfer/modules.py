@@ -9,7 +9,7 @@ from streamlint.facts.code.objects import LibraryObject
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, Stream
+from streamlint.transfer.actions import CURRENT, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Weights, Worked
 
@@ -73,6 +73,19 @@ def moved(calls: Iterable[ModelledCall]) -> Iterator[Worked]:
             continue
         _, asynchronous = call.switch("asynchronous")
         yield Worked(Stream(CURRENT, library="torch"), (), (), call.name, "torch", moves=(of,), waits=asynchronous is False)
+
+
+def fetched(calls: Iterable[ModelledCall]) -> Iterator[tuple[ModelledCall, Copied]]:
+    """``module.to("cpu", non_blocking=True)``: copies that the host does not wait for, into the parameters of the module itself."""
+    for call in calls:
+        row, of = call.row, call.one("of", call.receiver)
+        to_host = row.get("to") == "host" or (row.get("to") == "argument" and call.device_spaces() == {"host"})
+        is_dropped = row.effect == "transfer" and row.library == "torch" and not call.function.uses.get(call.result)
+        if of is None or call.instruction[0] != op.INVOKE or not to_host or call.switch("asynchronous")[1] is not True:
+            continue
+        if row.effect == "module_to" or (is_dropped and not call.memory(of)):
+            for target in (of, call.result):
+                yield call, Copied(target, of, Stream(CURRENT, library="torch"), True, op.NONE, "d2h", call.call)
 
 
 def _is_called_module(call: LibraryCall) -> bool:

@@ -136,7 +136,7 @@ class LibraryEffects(Selectors):
             self.solver.add(target, self.objects(Memory, "host", "unknown", kind), None, source.site)
         elif isinstance(value, Memory):
             self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind or value.type, value.evidence), None, source.site)
-        elif isinstance(value, (Instance, LibraryObject)):
+        elif isinstance(value, (Instance, LibraryObject)) or (isinstance(value, Container) and value.kind == "modules"):
             self.solver.add(target, self.objects(Memory, "unknown", "unknown", kind or "torch.Tensor"))
         else:
             is_kept = isinstance(value, (Unknown, Container)) or (kind == "pointer" and isinstance(value, (FunctionObject, BoundMethod)))

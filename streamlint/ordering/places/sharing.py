@@ -215,8 +215,8 @@ class Sharing:
             yield function, use[2]
         elif opcode == op.STORE:
             yield from self._cell(function, use[2])
-        elif opcode == op.SET_ATTR and use[4] == register:
-            yield from self._attribute(function, function.text(use[3]), names)
+        elif opcode == op.SET_ATTR:
+            yield from self._assigned(function, register, use, names)
         elif opcode == op.SET_NAME:
             yield from self._global(function, function.text(use[2]), names)
         elif opcode in _GIVING:
@@ -236,6 +236,13 @@ class Sharing:
         members = (member.name for member, given in self.facts.members_given(function, use) if given == register)
         yield from (each for name in members for each in self._attribute(function, name, names))
         yield from self._inside(function, register, use)
+
+    def _assigned(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        """What has the memory of a register that is assigned to an attribute, or the other way round: ``x.data = y`` makes it that of x."""
+        if function.text(use[3]) in self.transfer.view_names:
+            yield from ((function, each) for each in (use[2], use[4]) if each != register)
+        if use[4] == register:
+            yield from self._attribute(function, function.text(use[3]), names)
 
     def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
         """The parameters of a function whose default a register is."""

@@ -40,7 +40,7 @@ class ModuleMemory:
     def is_run(self, function: Function, modules: Iterable[Weights], tracked: Iterable[Tracked], assumed: bool) -> bool:
         """Whether modules read memory that is tracked: their own, that of a part, or of a whole. ``assumed``: they may be none."""
         mine = [place for module in modules for place in self.names(function, module)]
-        return any(self._meets(place, held, assumed) for place in mine for held in tracked if held.kind == BUFFER)
+        return any(self.meets(place, held, assumed) for place in mine for held in tracked if held.kind == BUFFER)
 
     def is_parameter(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
         """Whether a register holds a parameter of modules whose weights are tracked."""
@@ -67,7 +67,7 @@ class ModuleMemory:
     def is_moved(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
         """Whether the weights of modules that are tracked are moved."""
         mine = [place for register in registers for place in self.places.names(function, register)]
-        return any(self._meets(place, held, False) for place in mine for held in tracked if held.kind == BUFFER)
+        return any(self.meets(place, held) for place in mine for held in tracked if held.kind == BUFFER)
 
     def given(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked once parameters are given memory: ``for p in module.parameters(): p.data = …``. Memory that is tracked makes it
@@ -97,7 +97,8 @@ class ModuleMemory:
         for place in self.places.names(function, module.register):
             yield place.behind(module.name) if module.name else place
 
-    def _meets(self, module: Place, held: Tracked, assumed: bool) -> bool:
+    def meets(self, module: Place, held: Tracked, assumed: bool = False) -> bool:
+        """Whether memory that is tracked is that of a module: all of it, that of a part, or of a whole. ``assumed``: it may be none."""
         if WEIGHTS not in held.place.path:
             is_inside = bool(rest_behind(module, held.place)) and GRADIENTS not in held.place.path
             return not assumed and is_inside and held.place.root[0] != ASIDE

@@ -13,7 +13,7 @@ from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places.flow import BUFFER, Tracked
-from streamlint.ordering.places.places import ANY, ASIDE, Element, Place
+from streamlint.ordering.places.places import ANY, ASIDE, Element, Place, Root
 from streamlint.ordering.races.beginnings import CHOOSING
 from streamlint.ordering.races.races import Races
 from streamlint.ordering.streams.near_streams import NearStreams
@@ -113,11 +113,7 @@ class Crossing(Races):
         it may refer to it for the backward pass, but then to the tensor, whatever its storage is."""
         if held.place in self._names_on_path(state.frame, register):
             return True
-        frame: Frame | None = state.frame
-        root = held.place.root
-        while root[0] == ASIDE and frame is not None and frame.depth != root[1]:
-            frame = frame.caller
-        inner = root[2] if root[0] == ASIDE and isinstance(root[2], tuple) else root
+        frame, inner = frame_of(state, held.place)
         if inner[0] != "register" or held.place.path or frame is None:
             return False
         function, mine = _given(frame, int(str(inner[1])))
@@ -161,6 +157,15 @@ def _given(frame: Frame, register: int) -> tuple[Function, int]:
             break
         frame, register = caller, given
     return frame.function, register
+
+
+def frame_of(state: State, place: Place) -> tuple[Frame | None, Root]:
+    """The function on the path that has something tracked, and the beginning of its place there."""
+    frame: Frame | None = state.frame
+    root = place.root
+    while root[0] == ASIDE and frame is not None and frame.depth != root[1]:
+        frame = frame.caller
+    return frame, root[2] if root[0] == ASIDE and isinstance(root[2], tuple) else root
 
 
 def is_lent(place: Place) -> bool:

@@ -23,6 +23,7 @@ from streamlint.ordering.places.places import rest_behind
 from streamlint.ordering.walk.updating import Updating
 from streamlint.transfer.actions import Action, Copied, Read, Updated
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modules import fetched
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
@@ -73,6 +74,8 @@ class EarlyReads(Updating):
     def find(self) -> Iterator[EarlyRead]:
         """The early reads of the program."""
         for call, copied in self.transfer.copies():
+            yield from self.of(call, copied)
+        for call, copied in fetched(self.transfer.sites({"module_to", "transfer"})):
             yield from self.of(call, copied)
         for site, copied in KernelWrites(self.transfer, self.places).find():
             self._is_sure = True
@@ -239,8 +242,23 @@ class EarlyReads(Updating):
         return True
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        """A copy from memory of the host to other such memory waits for nothing."""
-        return not (isinstance(action, Copied) and self._is_copied_on_host(state, action)) and super().orders(state, one, action)
+        """A copy from memory of the host to other such memory waits for nothing, and so does an operation that is given the memory: its
+        operands are on one device."""
+        if isinstance(action, Copied) and self._is_copied_on_host(state, action):
+            return False
+        return not (isinstance(action, Read) and action.presumes and self._is_given_beside(state, one, action)) and super().orders(
+            state, one, action
+        )
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        """Also where a module goes back to the device, behind the copy."""
+        moved = self.transfer.works(state.frame.function, one) if one[0] == op.INVOKE else ()
+        return super().passed(state, one) or any(self.held(state, register) is not None for work in moved for register in work.moves)
+
+    def _is_given_beside(self, state: State, one: Instruction, action: Read) -> bool:
+        """Whether an operation that reads something also reads the memory."""
+        others = (each for each in self.actions(state.frame.function, one) if isinstance(each, Read) and each.name == action.name)
+        return any(self.held(state, each.register, each.depth) is not None for each in others)
 
     def _is_copied_on_host(self, state: State, action: Copied) -> bool:
         """Whether the host copies the memory to some of its own: to what is there, is made on its device, or has to be there where the

@@ -12,21 +12,18 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.given_work import GivenWork
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.generators import taking
-from streamlint.ordering.paths.on_path import as_passed
 from streamlint.ordering.paths.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.paths.same_members import SameMembers
 from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
-from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places import rotation
 from streamlint.ordering.places.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.places.gradients import Training
 from streamlint.ordering.places.places import Place, register_place
-from streamlint.ordering.places.weights import GRADIENTS, WEIGHTS, ModuleMemory
 from streamlint.ordering.races.race_callers import RaceCallers
 from streamlint.ordering.races.race_orders import GIVEN
 from streamlint.ordering.streams.lanes import WAITER, Lane
 from streamlint.ordering.threads.communicators import has_communicator
 from streamlint.ordering.threads.not_inherited import is_not_inherited
+from streamlint.ordering.walk.stepping import Stepping
 from streamlint.ordering.walk.walk import ORDERED
 from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
 from streamlint.transfer.language import OPERATORS
@@ -68,7 +65,7 @@ class Use(NamedTuple):
     moves: bool
 
 
-class RaceJudge(RaceCallers):
+class RaceJudge(Stepping, RaceCallers):
     """Judges the actions behind the work."""
 
     meets_memory = True
@@ -80,9 +77,7 @@ class RaceJudge(RaceCallers):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.modules = ModuleMemory(transfer, self.places)
         self.given = GivenWork(transfer, self.places, self.lanes)
-        self.training = Training(transfer, self.places, self.modules)
         self.same_members = transfer.one_of(SameMembers, transfer, self.places)
         self._found: dict[Site, Race] = {}
         self._ways: dict[Site, dict[tuple[Site, ...], None]] = {}  # by second piece of work: the calls that lead to it
@@ -164,10 +159,6 @@ class RaceJudge(RaceCallers):
         by_arguments = self.modules.parameters.by_arguments
         tracked |= {held._replace(place=place) for held in state.tracked for place in by_arguments(function, held.place)}
         return state._replace(tracked=state.tracked | tracked) if tracked else state
-
-    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
-        """A function that steps with an optimizer may read gradients, and write weights, for which it has no name."""
-        return any(GRADIENTS in held.place.path or WEIGHTS in held.place.path for held in tracked) and self.training.steps_in(callee)
 
     def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self._work.stream.kind == APART and (behind := self._behind_collective(state, one)) is not None:
@@ -273,16 +264,9 @@ class RaceJudge(RaceCallers):
         depth = 1 if is_of_tensors else 2 if work.library == "cuda_python" else 0
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
-        is_moved = self.modules.is_moved(function, work.moves, state.tracked) or self._is_stepped(state, work)
+        is_stepped = self.training.are_weights(list(self.stepped(state, work)), state.tracked)
+        is_moved = self.modules.is_moved(function, work.moves, state.tracked) or is_stepped
         return Use(writes, reads, runs, is_moved)
-
-    def _is_stepped(self, state: State, work: Worked) -> bool:
-        """Whether a step of an optimizer writes weights that are tracked: of one that a path passes on, as who made it names them."""
-        frame, modules = state.frame, list[Place]()
-        for holder, optimizer in (as_passed(self.transfer, frame, register) for register in work.steps):
-            named = self.training.stepped(holder.function, optimizer)
-            modules += named if holder is frame else (aside(place, holder.depth) for place in named)
-        return self.training.are_weights(modules, state.tracked)
 
     def _waits_as_null(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether work is on the null stream, which waits for blocking streams, and they for it."""

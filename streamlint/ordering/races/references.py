@@ -6,11 +6,12 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import BUFFER, Tracked, leads_to
-from streamlint.ordering.places.places import ASIDE, rest_behind
+from streamlint.ordering.places.places import ASIDE, Place, rest_behind
 from streamlint.ordering.places.queues import may_be_taken, takes_first
-from streamlint.ordering.races.crossing import Crossing
+from streamlint.ordering.races.crossing import Crossing, frame_of
 
 _NAMED = frozenset({op.BIND, op.ITEM, op.ITER, op.UNPACK, op.MORE})
 """What is done with a container without another reference to it."""
@@ -53,14 +54,29 @@ class References(Crossing):
         uses = state.frame.function.uses[int(str(held.place.root[1]))] if held.place.root[0] == "register" else ()
         return bool(uses) and all(use[0] == op.UNPACK for use in uses)
 
+    def owning(self, place: Place) -> Place:
+        """The place of the tensor of which one is another name: ``x.data`` is no container of x."""
+        while place.path and place.path[-1] in self.transfer.replacing:
+            place = Place(place.root, place.path[:-1])
+        return place
+
     def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.root[0] != "register":
+        frame, root = frame_of(state, held.place)
+        if root[0] != "register" or frame is None:
             return True
-        function = state.frame.function
-        register = int(str(held.place.root[1]))
-        if held.place.path:
-            return not self._is_unpacked(state, held) and not self._is_only_given(function, register)
-        return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
+        register, is_outer = int(str(root[1])), frame is not state.frame
+        if self.owning(held.place).path:
+            return is_outer or not (self._is_unpacked(state, held) or self._is_only_given(frame.function, register))
+        is_bound = any(use[0] in (op.BIND, op.PHI) for use in frame.function.uses[register])
+        return is_bound or (is_outer and self._is_on_stack(state, frame, register))
+
+    @staticmethod
+    def _is_on_stack(state: State, outer: Frame, register: int) -> bool:
+        """Whether the call of a function that the path has not left is given a register: the caller refers to it until then."""
+        frame = state.frame
+        while frame.caller is not None and frame.caller is not outer:
+            frame = frame.caller
+        return frame.call is None or register in op.reads(frame.call)
 
     def _is_only_given(self, function: Function, register: int, name: int | None = None) -> bool:
         """Whether a register holds a container that is made there, and to which nothing refers but calls of known functions that are

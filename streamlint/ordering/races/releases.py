@@ -27,6 +27,9 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
+TAKER, VIEW, GRAPH = "taker", "view", "graph"
+"""The types of names that are not those of the tensor which was allocated: of another one that has taken the memory over, of views, and
+of what was computed of it, whose graph may refer to the tensor, whatever its memory is by then."""
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
 _PLAIN = frozenset(
@@ -114,7 +117,7 @@ class Releases(NextCalls):
         self._site = site = Site(use.function, use.instruction)
         self._work, self._writes, self._is_evident, self._by_callers = use.work, True, True, True
         self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), use.lane
-        tracked = {Tracked(BUFFER, place) for place in self.places.names(use.function, use.register)}
+        tracked = {Tracked(BUFFER, place) for place in self.names_of(use.function, use.register)}
         tracked |= {Tracked(USED, MARK, "", site)} | use.lane.tracked(STREAM)
         self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()))
 
@@ -158,7 +161,9 @@ class Releases(NextCalls):
     def _viewed(self, state: State, one: Instruction, action: Viewed) -> Answer:
         """A view of the memory is followed. What a cast gives is none."""
         if not action.casts:
-            return super().judge(state, one, action)
+            answer = super().judge(state, one, action)
+            made = answer - state.tracked if isinstance(answer, frozenset) else frozenset()
+            return answer - made | {held._replace(type=VIEW) for held in made} if isinstance(answer, frozenset) else answer
         cast = self._cast(state.frame.function, one)
         return self._used(state, one, cast) if cast is not None else None
 
@@ -173,15 +178,19 @@ class Releases(NextCalls):
         """A tensor takes the memory over (``x.data = memory``), or lets go of it, and is empty or has another storage."""
         function = state.frame.function
         if one[0] == op.SET_ATTR and self._touches(state, one[4]):
-            return state.tracked | {Tracked(BUFFER, place) for place in self.places.names(function, action.register)}
+            return state.tracked | {Tracked(BUFFER, place, TAKER) for place in self.places.names(function, action.register)}
         if not self._touches(state, action.register):
             return None
         targets = {target for target, _ in self.places.assigned(function, one)}
+        kinds = {GRAPH, *self._kinds(state, action.register)}
         lost = frozenset(
             held
             for held in state.tracked
-            if held.kind == BUFFER and (action.is_shared or held.place in targets or self._is_object(state, action.register, held))
+            if held.kind == BUFFER
+            and (action.is_shared or held.type in kinds or held.place in targets or self._is_object(state, action.register, held))
         )
+        gone = {held.place for held in lost}
+        lost |= {held for held in state.tracked if held.kind == BUFFER and self.owning(held.place) in gone}
         after = state._replace(tracked=state.tracked - lost)
         if not after.tracked:
             return ORDERED
@@ -189,6 +198,11 @@ class Releases(NextCalls):
             return after.tracked
         site = Site(state.frame.function, one)
         return after.tracked | {Tracked(DROPPED, MARK, "resize" if action.is_shared else "replace", site)}
+
+    def _kinds(self, state: State, register: int) -> Iterator[str]:
+        """Which tensor a register holds, of those that have the memory: all names of that one are of one type."""
+        names = set(self.places.names(state.frame.function, register))
+        yield from (held.type for held in state.tracked if held.kind == BUFFER and held.type != VIEW and held.place in names)
 
     def _unused(self, state: State) -> str | frozenset[Tracked]:
         """What is left when the use is over."""
@@ -236,7 +250,7 @@ class Releases(NextCalls):
         self._streams[site], self._calls[site] = lane, state.frame.calls
         found = kept | {Tracked(USED, MARK, "", site)} | lane.tracked(STREAM)
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
-            found |= {Tracked(BUFFER, Place(("register", one[2])))}
+            found |= {Tracked(BUFFER, Place(("register", one[2])), GRAPH if not work.assumed else "")}
         return found
 
     def _may_own(self, function: Function, one: Instruction) -> bool:

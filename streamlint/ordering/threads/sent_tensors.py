@@ -12,9 +12,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import register_place, rest_behind
-from streamlint.ordering.walk.walk import ORDERED, Walk
+from streamlint.ordering.walk.stepping import Stepping
+from streamlint.ordering.walk.walk import ORDERED
 from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
 from streamlint.transfer.channels import Channels, End
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
 from streamlint.transfer.work import Worked
@@ -31,7 +33,7 @@ class LaterWrite(NamedTuple):
     again: bool
 
 
-class LaterWrites(Walk):
+class LaterWrites(Stepping):
     """Finds writes to what was sent, before the receiver may have answered."""
 
     hooked = frozenset({op.INVOKE})
@@ -53,6 +55,7 @@ class LaterWrites(Walk):
             for shared in self.transfer.shared(function, register)
             for place in self.places.names(function, shared)
         }
+        tracked |= set(self.modules.listed(function, registers))
         self.run(self.start(function, one, frozenset(tracked), ()))
         yield from self._found[:1]
 
@@ -63,25 +66,32 @@ class LaterWrites(Walk):
         if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         if isinstance(action, Worked):
-            return self._in_kernel(state, one, action)
+            return self._in_work(state, one, action)
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
         if written >= 0 and self.has(state, BUFFER, written) and not (isinstance(action, Copied) and written == one[2]):
             self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_resent(Site(function, one))))
             return ORDERED
         return None
 
-    def _in_kernel(self, state: State, one: Instruction, work: Worked) -> str | None:
-        """What a kernel writes that the program launches in C++: the call in Python writes it."""
-        if not any(self.has(state, BUFFER, register) for register in work.writes) or state.doubts > MOST_GUESSES:
+    def _in_work(self, state: State, one: Instruction, work: Worked) -> str | None:
+        """What a kernel writes that the program launches in C++, or an optimizer: the call in Python writes it."""
+        if state.doubts > MOST_GUESSES or not self._is_written(state, work):
             return None
         sites = (*state.frame.calls, Site(state.frame.function, one))
         last = max((number for number, site in enumerate(sites) if not site.function.is_cpp), default=len(sites) - 1)
         self._found.append(LaterWrite(self._put.site, sites[last], sites[:last], self._is_resent(sites[last])))
         return ORDERED
 
+    def _is_written(self, state: State, work: Worked) -> bool:
+        """Whether work writes what was sent: memory that it is given, or weights of the modules that an optimizer was made with."""
+        if any(self.has(state, BUFFER, register) for register in work.writes):
+            return True
+        return any(self.modules.meets(place, held) for place in self.stepped(state, work) for held in state.tracked)
+
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
-        """Also what kernels write."""
-        return (*super().actions(function, one), *(self.transfer.works(function, one) if one[0] == op.LAUNCH else ()))
+        """Also what kernels and optimizers write."""
+        works = (work for work in self.transfer.works(function, one) if one[0] == op.LAUNCH or work.steps)
+        return (*super().actions(function, one), *works)
 
     def _answers(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action may be the word of the receiver that it needs the memory no longer."""
@@ -123,6 +133,17 @@ class LaterWrites(Walk):
         return frozenset()
 
 
+def _put_later(function: Function, container: int) -> Iterator[int]:
+    """What is put into a container once it is made, as a comprehension does."""
+    yield from (use[-1] for use in function.uses[container] if use[0] in (op.APPEND, op.PUT) and use[2] == container)
+
+
+def _is_from_device(transfer: Transfer, function: Function, register: int) -> bool:
+    """Whether all that a register may hold was made on a device, or moved there with its module."""
+    origins = transfer.one_of(Origins, transfer).of(function, register) if register >= 0 else []
+    return bool(origins) and all(origin.space == "device" for origin in origins)
+
+
 def sent(function: Function, put: End, uses: Uses) -> tuple[int, ...]:
     """The registers of memory of a device among what a put sends: the value, or parts of it."""
     found: list[int] = []
@@ -132,7 +153,7 @@ def sent(function: Function, put: End, uses: Uses) -> tuple[int, ...]:
         one = function.definitions[register] if register >= 0 else None
         if one is not None and one[0] in (op.BUILD, op.DICT):
             if depth < _DEEPEST:
-                waiting += ((each, depth + 1) for each in one[4 :: 1 if one[0] == op.BUILD else 2])
-        elif uses.on_device(function, register):
+                waiting += ((each, depth + 1) for each in (*one[4 :: 1 if one[0] == op.BUILD else 2], *_put_later(function, one[2])))
+        elif uses.on_device(function, register) or _is_from_device(uses.transfer, function, register):
             found.append(register)
     return tuple(found)
