@@ -181,23 +181,24 @@ class Releases(NextCalls):
             return state.tracked | {Tracked(BUFFER, place, TAKER) for place in self.places.names(function, action.register)}
         if not self._touches(state, action.register):
             return None
-        targets = {target for target, _ in self.places.assigned(function, one)}
-        kinds = {GRAPH, *self._kinds(state, action.register)}
-        lost = frozenset(
-            held
-            for held in state.tracked
-            if held.kind == BUFFER
-            and (action.is_shared or held.type in kinds or held.place in targets or self._is_object(state, action.register, held))
-        )
-        gone = {held.place for held in lost}
-        lost |= {held for held in state.tracked if held.kind == BUFFER and self.owning(held.place) in gone}
-        after = state._replace(tracked=state.tracked - lost)
+        after = state._replace(tracked=state.tracked - self._losing(state, one, action))
         if not after.tracked:
             return ORDERED
         if not self._is_in_use(after.tracked) or self._alive(after):
             return after.tracked
-        site = Site(state.frame.function, one)
+        site = Site(function, one)
         return after.tracked | {Tracked(DROPPED, MARK, "resize" if action.is_shared else "replace", site)}
+
+    def _losing(self, state: State, one: Instruction, action: Released) -> frozenset[Tracked]:
+        """The names that no longer lead to the memory: those of the tensor that lets go of it, with what is behind them, or all."""
+        held = frozenset(each for each in state.tracked if each.kind == BUFFER)
+        if action.is_shared:
+            return held
+        targets = {target for target, _ in self.places.assigned(state.frame.function, one)}
+        kinds = {GRAPH, *self._kinds(state, action.register)}
+        gone = {each for each in held if each.type in kinds or each.place in targets or self._is_object(state, action.register, each)}
+        places = {each.place for each in gone}
+        return frozenset(gone) | {each for each in held if self.owning(each.place) != each.place and self.owning(each.place) in places}
 
     def _kinds(self, state: State, register: int) -> Iterator[str]:
         """Which tensor a register holds, of those that have the memory: all names of that one are of one type."""
