@@ -18,8 +18,6 @@ from streamlint.waits.operands import argument_registers
 
 _OPEN = frozenset({"nargs", "action", "dest"})
 """Keywords of options that mean more than one of the choices, or another name."""
-_ACTIONS = {"store_true": False, "store_false": True}
-"""What an option holds by its action where nobody gives it."""
 
 
 class CommandLine:
@@ -34,11 +32,6 @@ class CommandLine:
         something else may be."""
         every = [self._choices(*site) for site in self._declared(held, register, name)]
         return [each for found in every for each in found] if all(every) else []
-
-    def defaults(self, held: Held, register: int, name: str) -> list[object]:
-        """The constants that such an attribute holds where nobody gives the option; none where one is not known."""
-        every = [_default(*site) for site in self._declared(held, register, name)]
-        return [each[0] for each in every if each is not None] if None not in every else []
 
     def _declared(self, held: Held, register: int, name: str) -> list[Site]:
         """The calls that declare the option behind an attribute of what a parser has read; none where it may be something else."""
@@ -80,17 +73,17 @@ class CommandLine:
         given = {kind: register for kind, register in argument_registers(function, call) if isinstance(kind, str)}
         texts = [function.constant(register) for kind, register in argument_registers(function, call) if kind is None]
         is_given = "default" in given or ("required" in given) or not any(str(text).startswith("-") for text in texts)
+        default = [Held(function, given["default"])] if "default" in given else []
         if not is_given or not _OPEN.isdisjoint(given):
             return []
         if "choices" not in given:
-            is_host = "default" in given and function.constant(given["default"]) in function.unit.models.marked("host-device")
-            return [Held(function, given["default"])] if is_host else []
+            return [each for each in default if function.constant(each.register) in function.unit.models.marked("host-device")]
         lists = self.roots(Held(function, given["choices"])) or ()
         displays = [(each.function, one) for each in lists if (one := each.instruction) is not None and one[0] == op.BUILD]
         if not displays or len(displays) < len(lists):
             return []
         found = [Held(home, part) for home, one in displays for part in one[4:]]
-        return [*found, *([Held(function, given["default"])] if "default" in given else [])]
+        return [*found, *default]
 
     def _is_set(self, name: str) -> bool:
         """Whether code may set such an attribute itself."""
@@ -100,20 +93,6 @@ class CommandLine:
                 if not values or not all(isinstance(value, Instance) for value in values):
                     return True
         return False
-
-
-def _default(function: Function, call: tuple[int, ...]) -> tuple[object] | None:
-    """The constant that an option has where nobody gives it; None where it is none, or somebody has to."""
-    arguments = argument_registers(function, call)
-    given = {kind: function.constant(register) for kind, register in arguments if isinstance(kind, str)}
-    registers = dict(arguments)
-    is_option = any(str(function.constant(register)).startswith("-") for kind, register in arguments if kind is None)
-    if not is_option or not {"nargs", "dest", "required"}.isdisjoint(given):
-        return None
-    if "default" in given:
-        made = function.definitions[registers["default"]]
-        return (given["default"],) if made is not None and made[0] == op.CONST else None
-    return (_ACTIONS.get(str(given.get("action"))),)
 
 
 def _is_parsed(held: Held) -> bool:

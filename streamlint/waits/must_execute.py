@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import unnegated
-from streamlint.facts.code.objects import Constant, Memory
+from streamlint.facts.code.objects import BoundMethod, Constant, FunctionObject, Memory
 from streamlint.facts.repetition.effects import OF_ROUNDS
 from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.facts.repetition.loops import Body
@@ -56,8 +56,9 @@ def _raises(hot: HotRegions, region: Region) -> bool:
     """Whether the call that leads to a region leaves out an argument that its function needs: of several classes another one is meant."""
     if region.caller is None or region.call is None or region.call[0] not in (op.CALL, op.INVOKE) or region.function.is_cpp:
         return False
-    edges = (each for each in hot.graph.calls(region.caller.function).edges if each.instruction == region.call)
-    is_called = any(each.callee is region.function and not each.is_higher_order for each in edges)
+    called = hot.facts.callees(region.caller.function, region.call)
+    functions = (each.method if isinstance(each, BoundMethod) else each for each in called)
+    is_called = any(isinstance(each, FunctionObject) and each.function is region.function for each in functions)
     return is_called and gives_too_few(region.caller.function, region.call, region.function)
 
 

@@ -15,7 +15,6 @@ from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.constants import constants_of
-from streamlint.waits.entered import Held
 from streamlint.waits.filled import Asked
 from streamlint.waits.operands import operand_of
 from streamlint.waits.origins import TENSOR
@@ -31,8 +30,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_MOST = 60
-"""Registers that are looked at for one."""
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
@@ -43,37 +40,11 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
         return True
     register, compare = _is_missing(function, register) or question_of(function, register)
     one = function.definitions[register]
-    declared = _as_declared(facts, function, register)
-    if declared and all(type(value) in (int, bool, type(None)) and bool(compare(value)) != holds for value in declared):
-        return True
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
     known, others = _held(facts, function, one)
     is_open = _is_kept(facts, function, one) if None in known else all(map(_is_open, others))
     return bool(known) and is_open and all(type(value) in (int, bool, type(None)) and bool(compare(value)) != holds for value in known)
-
-
-def _as_declared(facts: Facts, function: Function, register: int) -> list[Any]:
-    """What a register holds where nobody gives an option of the command line, if all of it comes from options and constants."""
-    given = constants_of(facts).given
-    waiting, seen, found, is_option = [Held(function, register)], set[Held](), list[object](), False
-    while waiting:
-        held = waiting.pop()
-        one = held.instruction
-        if held in seen:
-            continue
-        seen.add(held)
-        if one is not None and one[0] == op.CONST:
-            found.append(held.function.constant(held.register))
-            continue
-        defaults = given.command_line.defaults(held, one[3], held.function.text(one[4])) if one is not None and one[0] == op.ATTR else []
-        before = [each for each in given.before(held) or [None] if each != held] if not defaults else []
-        if (not before and not defaults) or None in before or len(seen) > _MOST:
-            return []
-        is_option = is_option or bool(defaults)
-        found += defaults
-        waiting += [each for each in before if each is not None]
-    return found if is_option else []
 
 
 def _is_missing(function: Function, register: int) -> tuple[int, Callable[[object], object]] | None:

@@ -93,6 +93,12 @@ class Alternation:
             return tracked
         return tracked.union(one for held in tracked if held.place.root[0] != ASIDE for one in _at_begin(held, counters))
 
+    def names_slot(self, function: Function, block: int, place: Place) -> bool:
+        """Whether an index on the way to a place counts the rounds of a loop around a block."""
+        loops = [loop for loop in function.control.loops if block in loop.body]
+        keys = [key.key for key in place.path if isinstance(key, Element)] if place.root[0] != ASIDE else []
+        return any(slot_of(key, lambda each, loop=loop: _counter(function, loop, each)) for key in keys for loop in loops)  # type: ignore[misc]
+
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
         if place.root[0] == ASIDE:

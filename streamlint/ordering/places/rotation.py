@@ -140,11 +140,6 @@ def is_slot(place: Place) -> bool:
     return any(isinstance(key, Element) and isinstance(key.key, tuple) for key in place.path)
 
 
-def is_of_round(key: Key) -> bool:
-    """Whether a key is an index that the current round has named."""
-    return isinstance(key, Element) and is_own(key.key)
-
-
 def ahead(place: Place) -> Place:
     """A place by the names of the round that begins, before its indices are computed."""
     if place.root[0] == ASIDE:

@@ -45,14 +45,14 @@ class Repeated(Walk):
         if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
             self._report(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
         memory = [held.place for held in state.tracked if held.kind == BUFFER]
-        if any(any(map(rotation.is_cyclic, place.path)) for place in memory) or self._is_at_other_slot(state, memory):
+        if any(any(map(rotation.is_cyclic, place.path)) for place in memory) or self._is_at_other_slot(state, one, memory):
             return False
         return self._work.made < 0 or not any(place.root[0] == ASIDE for place in memory)
 
-    def _is_at_other_slot(self, state: State, memory: list[Place]) -> bool:
+    def _is_at_other_slot(self, state: State, one: Instruction, memory: list[Place]) -> bool:
         """Whether all that is followed stands at indices of its own, and this round does the work at others: ``slots[(i + 1) % 2]``."""
         function = state.frame.function
-        if not memory or not all(any(map(rotation.is_of_round, place.path)) for place in memory):
+        if not memory or not all(self._alternation.names_slot(function, function.blocks[one], place) for place in memory):
             return False
         registers = (*self._work.writes, *self._work.reads)
         return not any(place in memory for register in registers for place in self.places.names(function, register))
