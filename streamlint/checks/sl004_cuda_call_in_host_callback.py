@@ -15,7 +15,7 @@ class CudaCallInHostCallback(Check):
     ## What it does
     Reports CUDA calls, launches, device array operations and frees that a host callback reaches, also through helpers, lambdas, bound
     methods and destructors, and waits for a thread that does such work, for a lock that is held while the host waits for the device, and
-    for what the host does only after it has waited for the stream. Host callbacks are functions given to ``cudaLaunchHostFunc``,
+    for a signal that the host gives only after it has waited for the stream. Host callbacks are functions given to ``cudaLaunchHostFunc``,
     ``cudaStreamAddCallback``, graph host nodes, CuPy's ``launch_host_func`` and numba's ``add_callback``.
 
     ## Why is this bad

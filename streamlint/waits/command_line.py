@@ -78,12 +78,14 @@ class CommandLine:
             return []
         if "choices" not in given:
             return [each for each in default if function.constant(each.register) in function.unit.models.marked("host-device")]
-        lists = self.roots(Held(function, given["choices"])) or ()
+        found = self._listed(function, given["choices"])
+        return [*found, *default] if found else []
+
+    def _listed(self, function: Function, register: int) -> list[Held]:
+        """The elements of a list that the program writes out; none of another one."""
+        lists = self.roots(Held(function, register)) or ()
         displays = [(each.function, one) for each in lists if (one := each.instruction) is not None and one[0] == op.BUILD]
-        if not displays or len(displays) < len(lists):
-            return []
-        found = [Held(home, part) for home, one in displays for part in one[4:]]
-        return [*found, *default]
+        return [Held(home, part) for home, one in displays for part in one[4:]] if len(displays) == len(lists) else []
 
     def _is_set(self, name: str) -> bool:
         """Whether code may set such an attribute itself."""

@@ -131,11 +131,15 @@ class RaceCallers(RaceOrders):
         again += self.hooks.others(function, self._lane)
         if again and self.is_wide and not is_hook:
             again += open_methods(self.transfer, function)
-        numbers = self.hooks.counted(function) if is_hook else frozenset[int]()
-        mine = frozenset(later for held in mine for later in as_next(held, lambda key: Slot(key) if key[0] in numbers else None))
+        mine = self._in_next_call(function, mine) if is_hook else mine
         for method in dict.fromkeys(again):
             path = (*state.path, marker if method is function else next(method.code.instructions()))
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
+
+    def _in_next_call(self, function: Function, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """What is tracked, by the names that the next call of a hook has for it."""
+        numbers = self.hooks.counted(function)
+        return frozenset(later for held in tracked for later in as_next(held, lambda key: Slot(key) if key[0] in numbers else None))
 
     def _behind_backward(self, state: State) -> Iterator[State]:
         """What a hook of gradients does that a constructor has registered is under way behind the backward passes of its object."""
