@@ -16,7 +16,8 @@ class ImplicitDefaultStream(Check):
     Reports launches, copies, memsets and library calls on the default (null) stream in code that uses other streams: in torch
     extensions, in functions and classes that have a stream in scope, between the work of several streams, and on memory that a
     non-blocking stream works on at the same time. The stream argument is missing, null or defaulted, or a library handle was never
-    given a stream.
+    given a stream. A synchronous upload from pageable memory counts as in flight after it returns: the driver has staged the bytes then,
+    and a non-blocking stream does not wait for the rest.
 
     ## Why is this bad
     The null stream synchronizes with all blocking streams, so that a pipeline runs one step after the other. It does not synchronize
@@ -51,6 +52,7 @@ class ImplicitDefaultStream(Check):
     ## References
     - CUDA Runtime API, Stream synchronization behavior
     - CUDA Programming Guide, default stream
+    - CUDA Runtime API, API synchronization behavior: ``cudaMemcpy`` from pageable memory
     """
 
     code = "SL002"

@@ -11,6 +11,7 @@ _MESSAGES = {
     "rebound": "assignment replaces a tensor that a captured graph reads; the replay reads the old one",
     "dropped": "captured graph input freed before a replay; the replay reads reused memory",
     "freed": "memory that a captured graph reads is freed; the next replay reads freed memory",
+    "reused": "captured memory returned to a pool; the replay reads the next owner's values",
     "temporary": "array allocated in a capture is freed; the replay overwrites the block's next owner",
     "replaced": "storage of a captured graph input released; the replay reads the old memory",
     "weights": "parameters of a captured module get other memory; the replay reads the old parameters",
@@ -21,6 +22,7 @@ _STEPS = {
     "rebound": "the name refers to another tensor from here on",
     "dropped": "the last reference is released here",
     "freed": "the memory is freed here",
+    "reused": "the memory is returned to the pool here",
     "temporary": "the last reference is released here",
     "replaced": "the tensor loses the captured memory here",
     "weights": "the parameters get other memory here",
@@ -31,6 +33,7 @@ _HELP = {
     "rebound": "copy the new values into the captured tensor (static.copy_(new)), or capture again",
     "dropped": "keep a reference to the tensor as long as the graph is replayed",
     "freed": "free the memory after the last replay",
+    "reused": "return the memory to the pool after the last replay",
     "temporary": "allocate the array before the capture, and keep it as long as the graph is replayed",
     "replaced": "copy into the tensor in place, or capture again after the change",
     "weights": "copy the new values into the parameters, or capture again after the change",
@@ -46,9 +49,10 @@ class GraphInputReplaced(Check):
     Reports a replay of a CUDA graph after an input of its capture was lost: the name or attribute through which the capture read the
     tensor is assigned another tensor, its last reference is released, its memory is freed, or its storage is replaced
     (``x.data = y``, ``x.set_(y)``, ``x.resize_(larger)``, ``x.untyped_storage().resize_(0)``). Of CuPy also arrays that the capture itself
-    allocates. The same holds for what a capture reaches through modules and optimizers: weights (``load_state_dict(assign=True)``, moves
-    to the CPU), gradients of a captured backward pass (``zero_grad(set_to_none=True)``), and the state of an
-    optimizer whose step is captured.
+    allocates. The same holds for memory that a capture reaches through modules and optimizers: weights (``load_state_dict(assign=True)``,
+    moves to the CPU), gradients of a captured backward pass (``zero_grad(set_to_none=True)``), and the state of an
+    optimizer whose step is captured. Also reports an input that is returned to a pool of the program, which gives it to other work before
+    the replay; memory of the host that a captured copy reads is such an input, too.
 
     ## Why is this bad
     A graph holds addresses, not tensors. A replay reads the captured memory even if the name refers to another tensor by then: after an

@@ -14,7 +14,8 @@ class WrongDeviceContext(Check):
     Reports work that runs on the current device of a thread (``torch.cuda.synchronize()``, ``torch.cuda.Stream()``, ``device="cuda"``, a
     kernel of CuPy or numba, a CUDA launch) in a thread that never chooses a device, where the code that starts it has chosen one with
     ``torch.cuda.set_device``, ``cupy.cuda.Device`` or ``cudaSetDevice``. Also reports a kernel of an extension that is launched on
-    ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one, and
+    ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one, or
+    where another function of the module guards the device of its tensor, and
     ``torch.cuda.current_stream()`` that Python passes to an unknown kernel together with such a tensor.
 
     ## Why is this bad
@@ -86,6 +87,16 @@ class WrongDeviceContext(Check):
             launch,
             "kernel launched without a device guard; its tensor is not on the current device",
             trail=(Step("tensor made on that device here", made), *steps),
+            help="construct a c10::cuda::CUDAGuard of the tensor's device first",
+            facts={"api": launch.api},
+        )
+
+    def report_sibling(self, launch: Operation, guard: Span) -> Finding:
+        """A kernel of a bound function that lacks the device guard that another function of its module has, as a finding."""
+        return self.finding(
+            launch,
+            "kernel launched without a device guard; its tensor may be on another device",
+            trail=(Step("another function of the module guards here", guard),),
             help="construct a c10::cuda::CUDAGuard of the tensor's device first",
             facts={"api": launch.api},
         )

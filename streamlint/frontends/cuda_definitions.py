@@ -42,6 +42,7 @@ class DefinitionReader(FunctionReader):
         self.stray: Body = []
         self.is_open = True  # the file, as it is written, has more opening braces than closing ones
         self.lacks_braces = False  # of the file
+        self.is_private = False  # whether members that stand here may be named by functions of their class alone
         self.unnamed = False  # in a namespace without a name: functions are the file's own, as if they were static
 
     def read(self, root: Syntax) -> None:
@@ -243,7 +244,12 @@ class DefinitionReader(FunctionReader):
         bases = self.bases(node)
         definition = Class(name.rpartition("::")[2], joined(scope, name), bases, {}, at=self.at(node), template=self.template)
         definition.specialised = self.template_arguments(name_node) if name_node else ()
+        around, self.is_private = self.is_private, node.type == "class_specifier"
         self.members(body, definition)
+        self.is_private = around
+        if any(child.type == "friend_declaration" for child in body.named_children):
+            for one in definition.fields:
+                one.private = False
         return definition
 
     def bases(self, node: Syntax) -> tuple[Expression, ...]:
@@ -268,6 +274,8 @@ class DefinitionReader(FunctionReader):
             self.template = outer + self.template_names(self.field(node, "parameters"))
             self.members(node, owner)
             self.template = outer
+        elif kind == "access_specifier":
+            self.is_private = self.text(node) == "private"
         elif kind == "friend_declaration":
             self.scope_body(node, owner.qualname.rpartition("::")[0])
         elif kind in ("alias_declaration", "type_definition"):
@@ -326,7 +334,7 @@ class DefinitionReader(FunctionReader):
             args = self.arguments(default)
         elif default is not None:
             value = self.expression(default)
-        return Field(name, kind, value, args, static, at=self.at(declarator))
+        return Field(name, kind, value, args, static, at=self.at(declarator), private=self.is_private)
 
     def method_declaration(self, node: Syntax, parts: Declarator, base: Type, owner: Class) -> None:
         function = self.function(node, parts, base, owner.qualname)

@@ -33,6 +33,7 @@ from streamlint.transfer.transfer import CALLING
 
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
 SAME_MEMORY = "a non-blocking stream works on the same memory"
+OVERTAKEN = "a non-blocking stream works on the memory here; the copy may still be filling it"
 _DEEPEST = 24
 """Calls between the function that works with streams and work on the null stream."""
 
@@ -75,6 +76,8 @@ class DefaultStream(StreamFiles):
         holder, place = choice.at.function, choice.at.instruction
         if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
+        if self.memory.overtaking(Site(function, one), work, choice) is not None:
+            return OVERTAKEN
         null = found_null(self.streams.choices, holder, place)
         beside = [event for event in self.streams.beside.in_flight(holder, place) if event.choice is None or event.choice.key not in null]
         if self._is_apart(function, holder, place, work, beside):

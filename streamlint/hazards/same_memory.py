@@ -15,7 +15,10 @@ from streamlint.ordering.places.places import Place
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import NULL
 from streamlint.ordering.streams.concurrent_work import Event
+from streamlint.transfer.host_copies import HostCopies
 from streamlint.transfer.launch_rows import Queued
+from streamlint.transfer.origins import Origins
+from streamlint.transfer.sizes import Sizes
 
 _HIGHEST, _MOST_CALLS = 8, 12
 """Callers above a function that knows no stream, and the calls of one beyond which it stands for all of them."""
@@ -28,12 +31,44 @@ class SameMemory:
         self.streams = streams
         self.transfer = streams.transfer
         self.storages = Storages(streams.transfer, streams.choices.places, streams.launches)
+        origins = streams.transfer.one_of(Origins, streams.transfer)
+        self._copies = streams.transfer.one_of(HostCopies, origins)
+        self._sizes = streams.transfer.one_of(Sizes, origins)
 
     def is_raced(self, at: Site, work: Queued, choice: Choice) -> bool:
         """Whether work of a non-blocking stream that is in flight where the null stream was chosen, or comes next there, touches the same
         memory, and one of the two writes it."""
-        own = Event(choice.at.instruction, at, work, choice, choice.calls)
-        return self._makes_others and self._is_raced(own, choice.at.function)
+        return self._makes_others and self._is_raced(_as_chosen(at, work, choice), choice.at.function)
+
+    def overtaking(self, at: Site, work: Queued, choice: Choice) -> Event | None:
+        """The work of a non-blocking stream that comes next on memory which a synchronous upload has only staged when it returns."""
+        if not self._makes_others or not self._is_staged(work):
+            return None
+        return self._overtaking(_as_chosen(at, work, choice), choice.at.function, set())
+
+    def _overtaking(self, own: Event, holder: Function, seen: set[Site]) -> Event | None:
+        """The same of work by the names of a function, and of those that call it, each call once."""
+        if self._is_recorded(holder):
+            return None
+        touched, beside = self.storages.touched(own), self.streams.beside
+        behind = beside.behind(holder, own.instruction, _holds_host_for_null) if any(touched) else []
+        found = next((each for each in behind if self._meets(touched, each)), None)
+        if found is not None or len(own.via) >= _HIGHEST or not beside.is_left(holder, own.instruction, _holds_host_for_null):
+            return found
+        for event, caller in self._above(own, holder):
+            if event.via[0] not in seen:
+                seen.add(event.via[0])
+                if (found := self._overtaking(event, caller, seen)) is not None:
+                    return found
+        return None
+
+    def _is_staged(self, work: Queued) -> bool:
+        """Whether the host may go on before the copy has ended: all memory that is copied is pageable, and not all of it is small."""
+        call = work.call
+        copies = list(self._copies.of(call)) if call is not None and work.waits and work.direction == "h2d" else []
+        if not all(copy.origin.space == "host" and copy.origin.pinning == "pageable" for copy in copies):
+            return False
+        return not all(self._sizes.of_copy(copy).is_small for copy in copies)
 
     @cached_property
     def _makes_others(self) -> bool:
@@ -72,7 +107,7 @@ class SameMemory:
         return any(self._meets(own, event) for event in behind)
 
     def _meets(self, own: tuple[set[Place], set[Place]], event: Event) -> bool:
-        if event.work is None or event.choice is None or event.via or self.streams.blocking(event.choice) is not False:
+        if event.work is None or event.choice is None or event.via or self.streams.work_blocking(event) is not False:
             return False  # what a call leaves behind may be waited for where it stands
         reads, writes = self.storages.touched(event)
         return bool(own[1] & (reads | writes) or own[0] & writes)
@@ -90,3 +125,14 @@ class SameMemory:
                 if call.row.effect == "record" and (register is None or any(each.kind == NULL for each in chosen)):
                     return True
         return False
+
+
+def _as_chosen(at: Site, work: Queued, choice: Choice) -> Event:
+    """Work by the names of the function that has chosen its stream."""
+    return Event(choice.at.instruction, at, work, choice, choice.calls)
+
+
+def _holds_host_for_null(event: Event) -> bool:
+    """Whether the host waits until the null stream has nothing left to do."""
+    is_null = event.choice is not None and event.choice.kind == NULL
+    return is_null and (event.work is None or event.work.waits)

@@ -88,7 +88,7 @@ class _Search:
         """The asynchronous copies of pageable memory that the host may wait in."""
         for copy in copies:
             is_asked = self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy)
-            size = self._size(copy) if is_asked else None
+            size = self.sizes.of_copy(copy) if is_asked else None
             if size is not None and not size.is_small and not self.neighbours.is_waited_for(copy, _most_brief(size)):
                 yield copy
 
@@ -141,19 +141,11 @@ class _Search:
         held = [value for known in given for value in self.origins.contexts.values(known)]
         return bool(data) and not any(isinstance(value, objects.Memory) and "Tensor" not in value.type for value in held)
 
-    def _size(self, copy: HostCopy) -> Size:
-        """The size of a copy: of the bytes that it is given, or else of the memory."""
-        size, host = self.sizes.of(copy.origin), Known(copy.call.function, copy.host, copy.origin.known.context)
-        if size.bytes is not None and not copy.call.function.is_cpp:
-            size = size._replace(bytes=self.sizes.of_part(host, size.bytes, copy.origin))
-        given = self.sizes.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
-        return size._replace(bytes=given) if given is not None else size
-
     # --- what it costs
 
     def _costs(self, copy: HostCopy) -> bool:
         """Whether a copy is shown to be large, to be repeated, or to wait for work."""
-        call, origin, size = copy.call, copy.origin, self._size(copy)
+        call, origin, size = copy.call, copy.origin, self.sizes.of_copy(copy)
         if self._counts(copy, size):
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call), _most_brief(size)):
@@ -316,7 +308,7 @@ class _Search:
             context=self.context.surroundings(call.function, passed),
             trail=tuple(self._made(copy)),
             direction=Direction.H2D if copy.direction == "h2d" else Direction.D2H,
-            nbytes=self._size(copy).bytes,
+            nbytes=self.sizes.of_copy(copy).bytes,
             evidence=Evidence.ASKED if copy.evidence == ASKED else Evidence.LITERAL,
             host_memory=Memory.PAGEABLE,
             host_gapped=origin.pinning == "pinned",

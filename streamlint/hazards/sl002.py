@@ -12,7 +12,7 @@ from streamlint.facts.code.objects import Site
 from streamlint.facts.files.program import Unit
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.default_stream import SAME_MEMORY, DefaultStream
+from streamlint.hazards.default_stream import OVERTAKEN, SAME_MEMORY, DefaultStream
 from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
@@ -97,7 +97,7 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     function, work, choice = found.function, found.work, found.choice
     holder = choice.at.function
     level = found.calls[0] if found.calls else choice.at
-    race = judge.is_race(level) or found.reason == SAME_MEMORY
+    race = judge.is_race(level) or found.reason in (SAME_MEMORY, OVERTAKEN)
     name = work.name.rpartition(".")[2]
     what = (
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
@@ -115,7 +115,11 @@ def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
 def _trail(streams: Streams, judge: DefaultStream, found: Found, level: Site) -> list[Step]:
     """What leads to the work: other streams, where the default one was chosen, the handle, and the calls between."""
     choice, here = found.choice, Site(found.function, found.instruction)
-    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
+    if found.reason == OVERTAKEN:
+        overtaking = judge.memory.overtaking(here, found.work, choice)
+        trail = [Step(found.reason, span_of(overtaking.at))] if overtaking is not None else []
+    else:
+        trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
     if choice.obtained is not None and choice.obtained not in (choice.at, here):
         trail.append(Step("default stream obtained here", span_of(choice.obtained)))
     if choice.at != here:

@@ -30,4 +30,7 @@ def find(context: Context) -> Iterator[Finding]:
         yield RULE().report_stream(asked, span_of(each.made), span_of(each.launch))
     for one in launches.find():
         launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))
-        yield RULE().report_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))
+        if one.made is not None:
+            yield RULE().report_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))
+        elif one.guard is not None:
+            yield RULE().report_sibling(launch, span_of(one.guard))

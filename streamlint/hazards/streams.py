@@ -17,7 +17,7 @@ from streamlint.ordering.null_stream.streams_in_scope import StreamsInScope
 from streamlint.ordering.places.places import Places
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import Choices
-from streamlint.ordering.streams.concurrent_work import DEEPEST, ConcurrentWork
+from streamlint.ordering.streams.concurrent_work import DEEPEST, ConcurrentWork, Event
 from streamlint.ordering.streams.lanes import Lane
 from streamlint.ordering.streams.streams import Currents
 from streamlint.support.paths import display_path
@@ -64,6 +64,16 @@ class Streams:
     def blocking(self, choice: Choice) -> bool | None:
         """The same of what was chosen: None where not all of it is alike."""
         answers = {self.is_blocking(one) for one in choice.made}
+        return answers.pop() if len(answers) == 1 else None
+
+    def work_blocking(self, event: Event) -> bool | None:
+        """The same of the stream of a piece of work: of one that is given, what the program shows to be made for it."""
+        if event.work is None or event.choice is None:
+            return None
+        if event.choice.made or event.work.operand < 0:
+            return self.blocking(event.choice)
+        held = self.facts.values(event.at.function, event.work.operand).values
+        answers = {self.is_blocking(value) for value in held if isinstance(value, LibraryObject) and value.site is not None}
         return answers.pop() if len(answers) == 1 else None
 
     def per_thread(self, unit: Unit) -> bool | None:

@@ -225,6 +225,7 @@ class FieldIR(NamedTuple):
     annotation: str
     type: TypeTuple | None
     static: bool
+    private: bool  # C++: only functions of its class may name it
 
 
 class ClassIR(NamedTuple):

@@ -187,7 +187,7 @@ class DefinitionLowering(AddressLowering):
             self.code.number,
             tuple(annotation_text(base) for base in definition.bases),
             tuple(inner.methods),
-            tuple(FieldIR(one.name, annotation_text(one.annotation), type_tuple(one.type), one.static) for one in definition.fields),
+            tuple(map(_field, definition.fields)),
             definition.template,
             definition.at[0],
             tuple(annotation_text(one) for one in definition.decorators),
@@ -254,3 +254,7 @@ def _parts(function: Function) -> dict[str, tuple[str, ...]]:
     found.update({name: ("adds", kind) for name, kind in function.accumulates.items()})
     found.update({name: ("elements", *elements) for name, elements in function.elements.items()})
     return found
+
+
+def _field(one: Field) -> FieldIR:
+    return FieldIR(one.name, annotation_text(one.annotation), type_tuple(one.type), one.static, one.private)

@@ -70,6 +70,7 @@ class Field:
     static: bool = False
     annotation: Expression | None = None
     at: Position = NOWHERE
+    private: bool = False  # C++: only functions of its class may name it, which has no friends
 
 
 @record(eq=False, slots=True)

@@ -15,6 +15,7 @@ from streamlint.transfer.contexts import Known
 from streamlint.transfer.cpp_declared import bound_type
 from streamlint.transfer.cpp_sizes import WHOLE, WIDTHS, CppSizes
 from streamlint.transfer.gaps import signed_number
+from streamlint.transfer.host_copies import HostCopy
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
@@ -71,6 +72,14 @@ class Sizes:
         if key not in self._known:
             self._known[key] = self._at_origin(origin, depth)
         return self._known[key]
+
+    def of_copy(self, copy: HostCopy) -> Size:
+        """The size of a copy: of the bytes that it is given, or else of the memory."""
+        size, host = self.of(copy.origin), Known(copy.call.function, copy.host, copy.origin.known.context)
+        if size.bytes is not None and not copy.call.function.is_cpp:
+            size = size._replace(bytes=self.of_part(host, size.bytes, copy.origin))
+        given = self.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
+        return size._replace(bytes=given) if given is not None else size
 
     def _at_origin(self, origin: Origin, depth: int) -> Size:
         site = origin.site

@@ -254,6 +254,12 @@ class CppScopes:
 
     # --- classes
 
+    def is_private(self, definition: ClassInfo, member: str) -> bool:
+        """Whether only functions in view may name a member: it is private, and the program defines what functions its class declares."""
+        field, unit = definition.fields.get(member), definition.unit
+        declared = (one for one in unit.ir.declared if one.class_name == definition.name)
+        return field is not None and field.private and all(self._definitions(unit, one) for one in declared)
+
     def class_named(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
         """The class that a name means."""
         return next((one for one in self.find(unit, scope, name) if isinstance(one, ClassInfo)), None)

@@ -15,6 +15,7 @@ from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.local_names import LocalNames, may_be_one
 from streamlint.ordering.places.places import Place, register_place
 from streamlint.ordering.walk.event_walk import Unordered
+from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import Transfer
 
@@ -23,6 +24,8 @@ GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
 OPEN, CAPTURED, STALE, LOST, GUARDED, OWNED = "open", "captured", "stale", "lost", "guarded", "owned"
 """The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone; a branch decides
 whether the name does; something else may have got the memory."""
+POOLED, TAKEN = "pooled", "taken"
+"""A container has got the memory behind the capture; something was taken out of that container since."""
 MARK = Place(("global", "captured"))
 """Where the state of the capture is noted."""
 
@@ -62,6 +65,22 @@ class CapturedNames(Unordered):
         if values and all(isinstance(value, Constant | Scalar) for value in values):
             return False
         return self.captured.memory.may_be_memory(function, register)
+
+    def _changed_hands(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """Whether the memory goes into a container behind the capture, or a container that has got it gives something away."""
+        function, calls = state.frame.function, state.frame.calls
+        if one[0] != op.INVOKE or not is_noted(state, CAPTURED) or is_noted(state, OPEN):
+            return frozenset()
+        name = function.text(one[4])
+        if name in function.known("puts") and any(self.has(state, BUFFER, each) for each in operands_of(function, one, receiver=False)):
+            return frozenset({Tracked(POOLED, MARK, "", calls[0] if calls else Site(function, one))})
+        is_taken = name in function.known("shrinks") and is_noted(state, POOLED) and self.leads(state, BUFFER, one[3])
+        return frozenset({Tracked(TAKEN, MARK)}) if is_taken else frozenset()
+
+    def _reused(self, state: State) -> frozenset[Tracked]:
+        """Work outside of the capture has the memory, once a pool has given it to somebody else."""
+        pooled = mark_of(state, POOLED) if is_noted(state, TAKEN) else None
+        return frozenset({Tracked(STALE, MARK, "reused", pooled.announced)}) if pooled is not None else frozenset()
 
     def _unnamed(self, state: State, name: str, register: int, one: Instruction) -> frozenset[Tracked]:
         """A local name means another register from here on, or nothing."""
@@ -145,3 +164,13 @@ def _is_guarded(function: Function, one: Instruction) -> bool:
 def is_noted(state: State, kind: str) -> bool:
     """Whether a path has noted something of a kind."""
     return any(held.kind == kind for held in state.tracked)
+
+
+def mark_of(state: State, kind: str) -> Tracked | None:
+    """What is noted of a kind: the first in the program of several."""
+    noted = [held for held in state.tracked if held.kind == kind]
+    return min(
+        noted,
+        key=lambda held: (held.announced.function.unit.path, held.announced.at) if held.announced is not None else ("", ()),
+        default=None,
+    )

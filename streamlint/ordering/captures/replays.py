@@ -27,6 +27,7 @@ from streamlint.ordering.captures.captured_names import (
     STALE,
     UNNAMED,
     is_noted,
+    mark_of,
 )
 from streamlint.ordering.captures.renewed_parts import RenewedParts
 from streamlint.ordering.memory.next_owners import NextOwners
@@ -36,7 +37,7 @@ from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import Place, is_own_cell, register_place
 from streamlint.ordering.walk.lifetimes import made_by, of_result
 from streamlint.ordering.walk.walk import ORDERED
-from streamlint.transfer.actions import Action, Released, Viewed
+from streamlint.transfer.actions import Action, Copied, Released, Viewed
 from streamlint.transfer.enlarged import Enlarging
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -48,7 +49,8 @@ _SAME_VALUES = frozenset({"view", "same", "transfer"})
 
 class Lost(NamedTuple):
     """An input that a replay does not find any more. ``gone`` is None where a function's end lets go of it. ``kind``: rebound, dropped,
-    freed, replaced, temporary (memory of the capture itself), weights, gradients or state (of modules and optimizers)."""
+    freed, replaced, reused (of a pool), temporary (memory of the capture itself), weights, gradients or state (of modules and
+    optimizers)."""
 
     kind: str
     gone: Site | None
@@ -108,6 +110,7 @@ class Replays(RenewedParts):
                 if isinstance(after, str):
                     return after
                 state = state._replace(tracked=after)
+        state = state._replace(tracked=state.tracked | self._changed_hands(state, one))
         return self._worked(state, one) | self._reallocated(state, one) | self._of_parts(state, one)
 
     def _reallocated(self, state: State, one: Instruction) -> frozenset[Tracked]:
@@ -200,15 +203,33 @@ class Replays(RenewedParts):
             touched = [each for each in (*work.reads, *work.writes) if holds(state, BUFFER, each)]
             if not touched:
                 continue
-            if is_noted(state, OPEN):
-                tracked |= {Tracked(CAPTURED, MARK, "", Site(function, one))} if not is_noted(state, CAPTURED) else frozenset()
-                tracked |= self._read_through(state, touched)
-            elif work.assumed or any(self.has(state, BUFFER, each) for each in work.writes):
-                tracked = frozenset(held for held in tracked if held.kind != STALE or held.type in ("freed", "replaced"))
+            tracked = self._touched(state, one, work, touched)
             if work.assumed or self._may_keep(state, work):
                 tracked |= self._kept(state, one)
             state = state._replace(tracked=tracked)
-        return tracked
+        copied = self._copied(state, one)
+        if not copied:
+            return tracked
+        return tracked | (self._captured_by(state, one, copied) if is_noted(state, OPEN) else self._reused(state))
+
+    def _touched(self, state: State, one: Instruction, work: Worked, registers: list[int]) -> frozenset[Tracked]:
+        """What work that touches the memory means for the capture, for its next owner, or for a replay that reads what it writes."""
+        if is_noted(state, OPEN):
+            return state.tracked | self._captured_by(state, one, registers)
+        if reused := self._reused(state):
+            return state.tracked | reused
+        if work.assumed or any(self.has(state, BUFFER, each) for each in work.writes):
+            return frozenset(held for held in state.tracked if held.kind != STALE or held.type in ("freed", "replaced", "reused"))
+        return state.tracked
+
+    def _copied(self, state: State, one: Instruction) -> list[int]:
+        """What is copied: the node of a copy reads memory of the host at each replay, too."""
+        actions = self.transfer.of(state.frame.function, one)
+        return [action.source for action in actions if isinstance(action, Copied) and self.has(state, BUFFER, action.source)]
+
+    def _captured_by(self, state: State, one: Instruction, registers: list[int]) -> frozenset[Tracked]:
+        mark = Tracked(CAPTURED, MARK, "", Site(state.frame.function, one))
+        return self._read_through(state, registers) | (frozenset() if is_noted(state, CAPTURED) else {mark})
 
     def _read_through(self, state: State, registers: Iterable[int]) -> frozenset[Tracked]:
         """The names through which registers hold the memory: also those of what they are views of."""
@@ -273,7 +294,7 @@ class Replays(RenewedParts):
     # --- replays
 
     def _replayed(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
-        lost, read = self._loss(state), _mark(state, CAPTURED)
+        lost, read = self._loss(state), mark_of(state, CAPTURED)
         if lost is None or read is None or read.announced is None:
             return state.tracked
         origin, begin = self._input.origin, self._input.capture.begin
@@ -288,12 +309,12 @@ class Replays(RenewedParts):
 
     def _loss(self, state: State) -> Tracked | None:
         """Where the memory that the graph reads went: other memory took its place, or its last reference is gone."""
-        stale = _mark(state, STALE)
+        stale = mark_of(state, STALE)
         if stale is not None and not (stale.type == "rebound" and self._input.is_inside):
             return stale  # what the graph itself writes nobody puts there for it
         if self._alive(state, BUFFER) or not self._input.is_allocated:
             return None
-        gone = _mark(state, LOST)
+        gone = mark_of(state, LOST)
         if gone is not None and gone.type == "rebound":
             return gone
         return None if self._alive(state, MAYBE) else gone or Tracked(LOST, MARK, "dropped", None)
@@ -366,13 +387,3 @@ class Replays(RenewedParts):
 def _results(kind: str, register: int) -> frozenset[Place]:
     """The places of a result that is what a call was given; of graphs it may be a part of the result."""
     return of_result(register) if kind == GRAPH else frozenset({register_place(register)})
-
-
-def _mark(state: State, kind: str) -> Tracked | None:
-    """What is noted of a kind: the first in the program of several."""
-    noted = [held for held in state.tracked if held.kind == kind]
-    return min(
-        noted,
-        key=lambda held: (held.announced.function.unit.path, held.announced.at) if held.announced is not None else ("", ()),
-        default=None,
-    )

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
 from streamlint.facts.code.objects import Container, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -24,6 +25,10 @@ from streamlint.transfer.work import Worked
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for memory that they allocate."""
 _SHARED = ("cell", "global")
+
+
+Given = dict[int, Place]
+_CALLS = (op.CALL, op.INVOKE)
 _NAMED = frozenset({op.ATTR, op.LOAD, op.NAME})
 
 
@@ -103,7 +108,8 @@ class Captured:
                     continue
                 each = self._of_register(capture, register) if register not in inside else None
                 definition = function.definitions[register]
-                if each is None and definition is not None and (definition[0] in _NAMED or self._is_element(function, definition)):
+                is_named = definition is not None and (definition[0] in _NAMED or self._is_pointer_given(capture, register))
+                if each is None and definition is not None and (is_named or self._is_element(function, definition)):
                     each = self._of_place(capture, self.places.of(function, register), register)
                 if each is not None:
                     found.setdefault((each.start, each.tracked), each)
@@ -268,10 +274,20 @@ class Captured:
     def _of_pointer(self, capture: Capture, place: Place, register: int) -> Input | None:
         """C++: what a pointer points to, from the begin of the capture on."""
         function = capture.begin.function
-        if place.root[0] == "register" or not any(isinstance(value, Memory) for value in self.transfer.values(function, register)):
+        if place.root[0] == "register" and not self._is_pointer_given(capture, register):
+            return None
+        if not any(isinstance(value, Memory) for value in self.transfer.values(function, register)):
             return None
         begin = capture.begin.instruction
         return Input(capture, begin, frozenset({Tracked(BUFFER, place)}), capture.begin, False)
+
+    def _is_pointer_given(self, capture: Capture, register: int) -> bool:
+        """C++: whether a function of the program gives a pointer before a capture begins."""
+        function = capture.begin.function
+        held = uncast(function, register) if function.is_cpp else op.NONE
+        one = function.definitions[held] if held >= 0 else None
+        is_before = one is not None and one[0] in _CALLS and function.runs_before(one, capture.begin.instruction)
+        return is_before and one is not None and any(edge.is_followed for edge in self.transfer.edges(function, one))
 
     def _is_element(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction reads an element of a container of the language: that of a tensor is a part of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import assigned_at_once, behind, behind_copies
-from streamlint.facts.code.objects import Constant, Memory, are_plain, is_unknown
+from streamlint.facts.code.objects import Constant, Instance, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -125,10 +125,10 @@ class Storages:
         one = function.definitions[register]
         if one is None:
             return None
-        if one[0] == op.ADDRESS_ITEM or (one[0] == op.INVOKE and function.text(one[4]) in function.known("address")):
+        if one[0] == op.ADDRESS_ITEM or (one[0] == op.INVOKE and self._is_accessor(function, one)):
             return one[3]
         if one[0] == op.CONSTRUCT and len(one) == 6:
-            return one[5]
+            return None if self._is_sized(function, one) else one[5]
         if one[0] == op.UNPACK:
             return assigned_at_once(function, one)
         if function.is_cpp and one[0] in _IN_CPP:
@@ -137,6 +137,15 @@ class Storages:
             viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
             return next(viewed, self._taken_over(function, one))
         return None
+
+    def _is_sized(self, function: Function, one: Instruction) -> bool:
+        """Whether an object of a class of the program is made of a number: it has memory of its own."""
+        made = self.facts.values(function, one[2]).values
+        return any(isinstance(value, Instance) for value in made) and self.is_number(function, one[5])
+
+    def _is_accessor(self, function: Function, one: Instruction) -> bool:
+        """Whether a method of a library gives the address of its object's memory; that of a program's own one has a place."""
+        return function.text(one[4]) in function.known("address") and not self.facts.callee_functions(function, one)
 
     def _inside_cpp(self, function: Function, one: Instruction) -> int | None:
         """C++: the pointer of which an offset is, the memory whose element is taken, or that whose address a variable holds."""

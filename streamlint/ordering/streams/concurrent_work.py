@@ -298,10 +298,18 @@ class ConcurrentWork:
         if is_over_elements and all(graph.dominates(homes[wait][0], again) for again in loop.latches):
             yield end
 
-    def behind(self, function: Function, one: Instruction) -> list[Event]:
-        """The work on other streams that is queued behind an instruction before the host waits for the device."""
-        stops = frozenset(wait.instruction for wait in self._waits_of(function) if wait.choice is None)
+    def behind(self, function: Function, one: Instruction, ends: Callable[[Event], bool] = lambda event: False) -> list[Event]:
+        """The work on other streams that is queued behind an instruction before the host waits for the device, or what else ends it."""
+        stops = self._ends(function, ends)
         return [event for event, _ in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
+
+    def is_left(self, function: Function, one: Instruction, ends: Callable[[Event], bool]) -> bool:
+        """Whether a function may return behind an instruction before the host waits for the device, or what else ends it."""
+        stops = self._ends(function, ends)
+        return any(self.leads_to(function, one, end, stops) for end in function.by_opcode[op.RETURN])
+
+    def _ends(self, function: Function, ends: Callable[[Event], bool]) -> frozenset[Instruction]:
+        return frozenset(event.instruction for event in self.events(function) if _is_device_wait(event) or ends(event))
 
     def before(self, function: Function, one: Instruction) -> list[Event]:
         """All that may come before an instruction."""
@@ -342,6 +350,10 @@ class ConcurrentWork:
         others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
         waits = [event for event in events if event.work is None]
         return waits, [(event, choice) for event, choice in others if choice.kind != NULL]
+
+
+def _is_device_wait(event: Event) -> bool:
+    return event.work is None and event.choice is None
 
 
 def waits_for(wait: Event, choice: Choice) -> bool:

@@ -22,6 +22,7 @@ _MAKES = frozenset({"event"})
 _KEEPS = frozenset({"event", "wait", "synchronize", "query", "destroy", "elapsed"})
 """Effects of calls that record no event and hand none on."""
 _PASSED_ON = frozenset({op.COPY, op.CAST, op.REBIND, op.PHI})
+_SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _LOOKED_AT = frozenset({op.COMPARE, op.UNARY, op.BRANCH, op.DESTROY, op.STORE, op.SET_NAME, op.BIND})
 
 
@@ -182,8 +183,9 @@ class EventPlaces:
         return any(made in sites_of(list(self.transfer.values(function, register)))[0] for function, register in self.records)
 
     def waits_of_member(self, owner: ClassInfo, name: str) -> list[tuple[Site, str]]:
-        """The waits for a member of a class, if no known code records it, hands it on, or could do so from another file."""
-        if not owner.unit.path.endswith((".cu", ".cpp", ".cc", ".cxx", ".c")):
+        """The waits for a member of a class, if no known code records it, hands it on, or could do so from a file out of view."""
+        is_enclosed = owner.unit.path.endswith(_SOURCES) or self.facts.program.cpp.is_private(owner, name)
+        if not is_enclosed:
             return []
         waits: list[tuple[Site, str]] = []
         for unit in self.facts.program.mentioning(name):

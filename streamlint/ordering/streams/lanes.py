@@ -378,8 +378,9 @@ class Lanes:
         return all(self._is_obtained(callee, given, depth - 1) for callee, given in ends)
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
-        """Whether a stream is ordered with the null stream: so is the per-thread default stream."""
-        kept = (value.detail for value in values if isinstance(value, LibraryObject))
+        """Whether a stream is ordered with the null stream: so is the per-thread default stream. Callers in view say so for the others."""
+        known = [value for value in values if _is_known(value)] if made else values
+        kept = (value.detail for value in known if isinstance(value, LibraryObject))
         details = {"blocking" if detail == "ptds" else detail for detail in kept}
         if details & {"blocking", "non-blocking"}:
             return None if len(details) > 1 else "blocking" in details

@@ -12,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.threads.chosen_devices import ChosenDevices
+from streamlint.ordering.threads.guarded_siblings import GuardedSiblings
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
@@ -22,12 +23,16 @@ _STREAM = 9
 
 
 class UnguardedLaunch(NamedTuple):
-    """A launch, where a tensor of another device was made, and the calls from Python to the launch, the outermost first."""
+    """A launch, where a tensor of another device was made, and the calls from Python to the launch, the outermost first.
+
+    Where Python is out of view, ``guard`` is one of another function of the module.
+    """
 
     launch: Site
     name: str
-    made: Site
+    made: Site | None
     calls: tuple[Site, ...]
+    guard: Site | None
 
 
 class ForeignStream(NamedTuple):
@@ -45,6 +50,7 @@ class UnguardedLaunches:
         self.transfer = transfer
         self.facts = transfer.facts
         self.devices = devices
+        self.siblings = GuardedSiblings(transfer, devices)
 
     def find(self) -> Iterator[UnguardedLaunch]:
         """The first such launch of each function."""
@@ -54,11 +60,15 @@ class UnguardedLaunches:
             if not function.is_cpp or function in reported or call.all("names_device") or self.devices.calls(function):
                 continue
             launch = self._launch(call)
-            found = next(self._tensors_passed(function, (), 0), None) if launch is not None else None
-            if launch is not None and found is not None:
+            if launch is None:
+                continue
+            found = next(self._tensors_passed(function, (), 0), None)
+            guard = self.siblings.guard(function, launch) if found is None else None
+            if found is not None or guard is not None:
                 reported.add(function)
                 name = function.dotted(launch[3]).rpartition("::")[2] or "kernel"
-                yield UnguardedLaunch(Site(function, launch), name, *found)
+                made, calls = found if found is not None else (None, ())
+                yield UnguardedLaunch(Site(function, launch), name, made, calls, guard)
 
     def streams(self) -> Iterator[ForeignStream]:
         """Python: current streams of the current device that are passed with a tensor of another one."""
