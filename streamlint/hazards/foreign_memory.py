@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.code.functions import ClassInfo, Function
-from streamlint.facts.code.objects import Container, Memory, Site
+from streamlint.facts.code.objects import Container, Memory
 from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.storage import Storages, plain
 from streamlint.ordering.places.places import Element, Place, Places
@@ -13,7 +13,6 @@ from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Exchanged
-from streamlint.waits.entered import Context
 
 _MOST = 24
 """Views, and hands through which memory went, of one register."""
@@ -43,7 +42,7 @@ class ForeignMemory:
     def is_of_other(self, event: Event, receiver: int | None) -> bool:
         """Whether the calls that lead to work show that the object of a method is an array of another library."""
         assert event.work is not None
-        held = self.carriers.values(event.at.function, receiver, context_of(event)) if receiver is not None and receiver >= 0 else []
+        held = self.carriers.values(event.at.function, receiver, event.context) if receiver is not None and receiver >= 0 else []
         types = {value.type.partition(".")[0] if isinstance(value, Memory) else "" for value in held}
         return bool(types) and "" not in types and event.work.library not in types
 
@@ -64,7 +63,7 @@ class ForeignMemory:
         return not any(isinstance(value, Memory) and value.type.startswith("torch") for value in self.transfer.values(function, register))
 
     def _all(self, event: Event, registers: Iterable[int]) -> set[Held]:
-        around = context_of(event)
+        around = event.context
         ways = (Carried(event.at.function, register, around) for register in registers if register >= 0)
         return {held for way in ways for held in self._of(way, 0)}
 
@@ -93,7 +92,7 @@ class ForeignMemory:
     def is_exchanged(self, event: Event) -> bool:
         """Whether a protocol that orders the streams took over memory on its way to a piece of work."""
         assert event.work is not None
-        first = (Carried(event.at.function, each, context_of(event)) for each in (*event.work.reads, *event.work.writes) if each >= 0)
+        first = (Carried(event.at.function, each, event.context) for each in (*event.work.reads, *event.work.writes) if each >= 0)
         return any(self._is_taken_over(way) for each in first for way in self._back(each))
 
     def _is_taken_over(self, way: Carried) -> bool:
@@ -117,12 +116,6 @@ class ForeignMemory:
             is_computed
             or (any(isinstance(value, Memory) for value in values) and not any(isinstance(value, Container) for value in values))
         )
-
-
-def context_of(event: Event) -> Context:
-    """The functions that lead to where work stands, each with the call that enters it."""
-    callees = [*(site.function for site in event.via[1:]), event.at.function]
-    return tuple((callee, Site(*site)) for callee, site in zip(callees, event.via, strict=False))
 
 
 def home_of(transfer: Transfer, held: Iterable[Held]) -> str:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
 from streamlint.facts.code.objects import LibraryObject, Site
-from streamlint.hazards.foreign_memory import context_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -122,7 +121,7 @@ class ForeignOrder:
         """The streams that a register holds in functions that calls lead to."""
         if not here.via:
             return list(self.streams.choices.of_register(here.at.function, register, here.at))
-        held = self.carriers.values(here.at.function, register, context_of(here))
+        held = self.carriers.values(here.at.function, register, here.context)
         made = frozenset(value for value in held if isinstance(value, LibraryObject) and value.kind == "stream" and value.site is not None)
         if made and len(made) == len(held):
             return [Choice(MADE, GIVEN, here.at, (), made)]

@@ -163,7 +163,7 @@ class Carriers:
         if opcode in _SAME:
             return (way.at(one[_SAME[opcode]]),)
         if opcode == op.PHI:
-            return (way.at(each) for each in one[3:] if each != one[2])
+            return self._joined(way, one)
         if opcode in _TAKEN:
             return (way.part(one[3], _TAKEN[opcode](function, one)),)
         if opcode == op.ENTER:
@@ -177,6 +177,15 @@ class Carriers:
         if opcode in (op.BUILD, op.DICT):
             return self._displayed(way, one) if way.keys else ()
         return self._called(way, one) if opcode in (op.CALL, op.INVOKE) else ()
+
+    def _joined(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """What the ways bring that meet at an instruction, those that the calls may take which have entered its function."""
+        function = way.function
+        ways = zip(function.phi_order[function.blocks[one]], one[3:], strict=False)
+        is_known = entered_by(way.context, function) is not None and not function.is_cpp
+        for block, register in ways:
+            if register != one[2] and not (is_known and self._is_never(function, block, way.context)):
+                yield way.at(register)
 
     def _entered(self, way: Carried, one: Instruction) -> Iterator[Carried]:
         """What a scope gives: what its generator yields, or the object that is entered."""
@@ -373,11 +382,12 @@ class Carriers:
             yield from (way.inside(register, callee, entered) for register in given)
         else:
             ends = [end for end in callee.by_opcode[op.RETURN] if end[2] >= 0]
-            yield from (way.at(end[2], callee, entered) for end in ends if len(ends) == 1 or not self._is_never(callee, end, entered))
+            taken = ends if len(ends) == 1 else [end for end in ends if not self._is_never(callee, callee.blocks[end], entered)]
+            yield from (way.at(end[2], callee, entered) for end in taken)
 
-    def _is_never(self, callee: Function, end: Instruction, entered: Context) -> bool:
-        """Whether a function does not come to an end of it by the calls that have entered it, as constants decide."""
-        asked = conditions(callee, callee.blocks[end]) if not callee.is_cpp else ()
+    def _is_never(self, callee: Function, block: int, entered: Context) -> bool:
+        """Whether a function does not come to a block by the calls that have entered it, as constants decide."""
+        asked = conditions(callee, block) if not callee.is_cpp else ()
         return any(self.constants.truth(callee, register, entered) is (not holds) for register, holds in asked)
 
     def _classes(self, function: Function, one: Instruction) -> Iterator[ClassInfo]:

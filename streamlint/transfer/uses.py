@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
@@ -13,6 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream, Viewed
+from streamlint.transfer.carried import Carriers
 from streamlint.transfer.carried_calls import COPIED
 from streamlint.transfer.copies import is_algorithm
 from streamlint.transfer.language import is_host_comparison
@@ -161,10 +163,23 @@ class Uses:
         if copied.direction == "d2h":
             return self.on_device(call.function, copied.source) or call.row.library not in call.facts.models.marked("tensors")
         if copied.direction in ("h2d", "d2d", "peer"):
-            is_named = call.row.effect == "copy" or call.device_spaces() == {"device"}
+            is_named = call.row.effect == "copy" or self._names_device(call)
             return is_named or not self.on_host(call.function, call.result)
         sides = (copied.source, copied.target)
         return any(self.on_device(call.function, side) for side in sides) or (copied.asynchronous is True and self._is_pinned(call, sides))
+
+    def _names_device(self, call: ModelledCall) -> bool:
+        """Whether the place that a call is given is a device, whoever calls its function in view."""
+        spaces = call.device_spaces()
+        if spaces == {"device"}:
+            return True
+        registers = [each for each in call.all("device") if call.spaces_of(call.function, each)] if "device" in spaces else []
+        sources = [source for each in registers for source in self._carriers.sources(call.function, each)]
+        return bool(sources) and all(call.spaces_of(source.function, source.register) == {"device"} for source in sources)
+
+    @cached_property
+    def _carriers(self) -> Carriers:
+        return self.transfer.one_of(Carriers, self.transfer)
 
     def _is_pinned(self, call: ModelledCall, sides: tuple[int, ...]) -> bool:
         """Whether one of two sides is page-locked: a copy that need not wait has a device on the other one."""

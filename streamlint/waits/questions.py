@@ -64,7 +64,7 @@ def says_odd(function: Function, register: int) -> bool | None:
                 return said != turned
             if _called(function, one) not in function.known("same-question"):
                 return None
-            register = next(iter(_asked_of(function, one)), op.NONE)
+            register = next(iter(asked_of(function, one)), op.NONE)
         else:
             return None
     return None
@@ -72,14 +72,14 @@ def says_odd(function: Function, register: int) -> bool | None:
 
 def _call_says_odd(function: Function, one: Instruction) -> bool | None:
     """Whether a call that gives true says so: ``isnan(x)``, ``x.ne(x)``; None if it does not ask that."""
-    name, asked = _called(function, one), _asked_of(function, one)
+    name, asked = _called(function, one), asked_of(function, one)
     if name in function.known("odd-if-true", "odd-if-false"):
         return name in function.known("odd-if-true")
     is_of_one = name in function.known("unequal", "equal") and len(asked) == 2 and asked[0] == asked[1]
     return name in function.known("unequal") if is_of_one else None
 
 
-def _asked_of(function: Function, one: Instruction) -> list[int]:
+def asked_of(function: Function, one: Instruction) -> list[int]:
     """The values of which a call asks something: the receiver, unless that is a module, and what it is given."""
     if one[0] == op.INVOKE:
         return [*([one[3]] if _is_value(function, one[3]) else []), *one[6:]]

@@ -21,6 +21,7 @@ from streamlint.waits.checking import only_checks
 from streamlint.waits.constants import constants_of
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
+from streamlint.waits.masks import changes_selected_alone
 from streamlint.waits.regions import serves, trains
 from streamlint.waits.wait import READ, Wait
 
@@ -58,7 +59,7 @@ class Uses:
     def _has_other_form(self, wait: Wait, is_forward: bool) -> bool:
         body = self.hot.body(wait.function)
         is_joined = one_of_each(body, wait) if is_forward else joins_tests(wait.function, wait)
-        return is_joined or has_device_form(body, wait, is_forward)
+        return is_joined or has_device_form(body, wait, is_forward) or changes_selected_alone(body, wait)
 
     def _is_unneeded(self, wait: Wait, region: Region, is_forward: bool) -> bool:
         """Whether no use of the value needs its number."""

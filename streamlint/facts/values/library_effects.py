@@ -276,8 +276,15 @@ class LibraryEffects(Selectors):
             if arguments.frame is not None and arguments.site is not None:
                 self.solver.add(target, self.container("modules", arguments.frame, arguments.site.instruction))
             return
-        kind = self.models.type_named(name)
-        self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
+        known = self.models.type_named(name)
+        kind = known.kind if known is not None else "object"
+        home = row.get("space")  # of one that has a device
+
+        def made(space: str, evidence: str) -> None:
+            self.solver.add(target, self.objects(LibraryObject, name, kind, space if home and evidence != "asked" else ""))
+
+        if home is None or not self.devices(row, receiver, arguments, made):
+            made(str(home), "literal")
 
     def modules_member(self, value: Container, name: str, target: Node) -> None:
         kind = self._maker(value, "type")
@@ -433,6 +440,7 @@ class LibraryEffects(Selectors):
         if node is None:
             is_shown = isinstance(receiver, Memory) and (receiver.space != "device" or receiver.evidence == "literal")
             space = receiver.space if isinstance(receiver, Memory) and is_shown else "unknown"
+            space = receiver.detail if isinstance(receiver, LibraryObject) else space
             self.solver.add(target, self.objects(DeviceValue, space if space in ("host", "device") else "unknown"))
         else:
             self.solver.when(

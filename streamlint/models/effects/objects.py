@@ -26,7 +26,8 @@ OBJECTS = (
         (
             RETURNS,
             INTO,
-            key("device", "place", "The device that the parameters of a module are made on."),
+            key("device", "place", "The device that the parameters of a module are made on, or that the object is for."),
+            key("space", "word", "Where the object works if no device is given.", "host device"),
             key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
             key("checks", "switch", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
             key("timing", "switch", "Events that are made with these options measure time."),

@@ -12,8 +12,9 @@ from streamlint.ordering.memory.captured import Captured, Input
 from streamlint.ordering.paths.last_reads import LastReads
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.flow import BUFFER, Tracked
+from streamlint.ordering.places.gradients import GRADIENT
 from streamlint.ordering.places.local_names import LocalNames, may_be_one
-from streamlint.ordering.places.places import Place, register_place
+from streamlint.ordering.places.places import ASIDE, Place, register_place
 from streamlint.ordering.walk.event_walk import Unordered
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
@@ -26,6 +27,8 @@ OPEN, CAPTURED, STALE, LOST, GUARDED, OWNED = "open", "captured", "stale", "lost
 whether the name does; something else may have got the memory."""
 POOLED, TAKEN = "pooled", "taken"
 """A container has got the memory behind the capture; something was taken out of that container since."""
+STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE, op.DEL_ATTR, op.DEL_ITEM})
+"""What puts a value under another name, or takes one away."""
 MARK = Place(("global", "captured"))
 """Where the state of the capture is noted."""
 
@@ -47,10 +50,13 @@ class CapturedNames(Unordered):
         return any(self._refers(state, held) for held in state.tracked if held.kind == kind)
 
     def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.root[0] != "register":
+        frame, root = state.frame, held.place.root
+        while root[0] == ASIDE and frame.caller is not None and frame.depth != root[1]:
+            frame = frame.caller
+        root = root[2] if root[0] == ASIDE and isinstance(root[2], tuple) else root
+        if root[0] != "register":
             return True
-        register = int(str(held.place.root[1]))
-        names = self._local.of(state.frame.function, register)
+        names = self._local.of(frame.function, int(str(root[1])))
         return any(Tracked(UNNAMED, held.place, name) not in state.tracked for name in names)
 
     def _replaces(self, state: State, register: int) -> bool:
@@ -138,6 +144,20 @@ class CapturedNames(Unordered):
         elif one[0] == op.DEL_ITEM:
             yield self.places.of(function, one[2]).behind(self.places.element(function, one[3])), op.NONE
 
+    def _leaves(self, after: State, place: Place) -> bool:
+        """Whether what is assigned to a place through which the capture has read leaves its memory to the graph alone. The capture itself
+        may assign it, but gradients, which it gives anew, and buffers that change their names."""
+        if Tracked(READ, place) not in after.tracked or not is_noted(after, OPEN):
+            return Tracked(READ, place) in after.tracked
+        held = [each.place.root[1] for each in after.tracked if each.kind == BUFFER and each.place.root[0] == "register"]
+        uses = (use for register in held for use in after.frame.function.uses.get(int(str(register)), ()))
+        is_put = any(use[0] in STORING for use in uses)  # under its next name
+        return place.path[-1:] != (GRADIENT,) and not is_put and not self._alive(after, BUFFER)
+
+    def _is_before(self, state: State) -> bool:
+        """Whether a place is followed that has to hold what the capture reads once that begins."""
+        raise NotImplementedError
+
     def _stored(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """An attribute, an element or a shared variable is assigned or deleted, through which the capture may have read."""
         function, tracked = state.frame.function, state.tracked
@@ -146,13 +166,16 @@ class CapturedNames(Unordered):
             held = {each for each in tracked if each.kind == BUFFER and each.place in targets}
             if not held or self.has(state, BUFFER, register):
                 continue
+            if self._is_before(state) and self._replaces(state, register):  # that is what the capture is to read
+                names = {Tracked(BUFFER, name) for name in self.places.names(function, register)}
+                tracked = frozenset(each for each in tracked if each.kind != BUFFER) | held | names
+                continue
             after = state._replace(tracked=tracked - held)
             tracked = self._let_go(state, after, one, register)
-            is_read = any(each.kind == READ and each.place in targets for each in tracked)
-            if is_read and self._replaces(state, register) and is_noted(state, CAPTURED) and not is_noted(state, OPEN):
+            is_left = any(self._leaves(after, each) for each in targets)
+            if is_left and self._replaces(state, register) and is_noted(state, CAPTURED):
                 tracked |= {Tracked(STALE, MARK, "rebound", Site(function, one))}
-                if _is_guarded(function, one):
-                    tracked |= {Tracked(GUARDED, MARK)}
+                tracked |= {Tracked(GUARDED, MARK)} if _is_guarded(function, one) else frozenset()
         return tracked
 
 

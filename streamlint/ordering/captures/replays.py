@@ -25,6 +25,7 @@ from streamlint.ordering.captures.captured_names import (
     OWNED,
     READ,
     STALE,
+    STORING,
     UNNAMED,
     is_noted,
     mark_of,
@@ -43,7 +44,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 
-_STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE, op.DEL_ATTR, op.DEL_ITEM})
 _SAME_VALUES = frozenset({"view", "same", "transfer"})
 
 
@@ -66,7 +66,7 @@ class Replays(RenewedParts):
 
     meets_memory = True
     most_states = 200  # a capture may have many inputs, and what becomes of one is near
-    hooked = CALLING | _STORING | {op.BIND, op.UNBIND, op.BINARY, op.INPLACE, op.UNARY}
+    hooked = CALLING | STORING | {op.BIND, op.UNBIND, op.BINARY, op.INPLACE, op.UNARY}
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -99,7 +99,7 @@ class Replays(RenewedParts):
             return self._bound(state, one)
         if one[0] == op.UNBIND:
             return self._unnamed(state, function.text(one[2]), op.NONE, one)
-        if one[0] in _STORING:
+        if one[0] in STORING:
             state = state._replace(tracked=self._stored(state, one))
         if is_noted(state, OPEN) and self.captured.is_end(capture, function, one):
             state = state._replace(tracked=frozenset(held for held in state.tracked if held.kind != OPEN) | self._graph_of_end(state, one))
@@ -288,6 +288,9 @@ class Replays(RenewedParts):
 
     # --- names
 
+    def _is_before(self, state: State) -> bool:
+        return not (self._input.is_allocated or is_noted(state, OPEN) or is_noted(state, CAPTURED))
+
     def _bound(self, state: State, one: Instruction) -> frozenset[Tracked]:
         return self._unnamed(state, state.frame.function.text(one[2]), one[3], one)
 
@@ -325,7 +328,7 @@ class Replays(RenewedParts):
         """A path ends where the graph is gone, or the memory before it was captured."""
         if is_noted(state, CAPTURED) and not is_noted(state, OPEN):
             return not any(held.kind == GRAPH for held in state.tracked)
-        is_let_go = bool(self._input.calls) and is_noted(state, OPEN)  # by the function that has made it
+        is_let_go = is_noted(state, OPEN) and (bool(self._input.calls) or is_noted(state, STALE))  # by who has made it, or binds its name
         return not is_let_go and not any(held.kind == BUFFER for held in state.tracked)
 
     def redone(self, state: State, one: Instruction) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import FunctionObject, Instance
+from streamlint.facts.code.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.c_api import is_of_c
+from streamlint.ordering.places.called_objects import called_object
 from streamlint.ordering.places.constant_indices import Given, by_parameters
 from streamlint.ordering.places.enclosed import maker_of, shared_parameters
 from streamlint.ordering.places.flow import EXACT, Flow, Tracked
@@ -44,8 +45,6 @@ from streamlint.waits.questions import Key, alike
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 _IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR, op.SET_ITEM})
 """Instructions that run functions without being written as calls."""
-_CALLED = ("__call__", "forward")
-"""The methods that calling an object runs."""
 _Call = tuple[Function, Instruction, Function]
 
 
@@ -197,19 +196,11 @@ class WalkNames:
             return self._constructed(function, one)
         if one[0] == op.INVOKE and function.is_cpp:
             return self._behind_arrow(function, one, callee)
-        if (called := self._called_object(function, one, callee)) is not None:
-            return called
+        if (called := called_object(self.facts, function, one, callee)) is not None:
+            return tuple(name.behind(*called[1]) for name in self.places.names(function, called[0]))
         if function.is_cpp and function.method is not None:
             return (object_of(function),)  # a method of the same object
         return None
-
-    def _called_object(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
-        """Where an object is found that is called itself, under its name or that of an attribute: ``self.model(x)``."""
-        if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
-            return self.places.names(function, one[3])
-        if one[0] != op.INVOKE or callee.code.name not in _CALLED or function.text(one[4]) in _CALLED:
-            return None
-        return tuple(place.behind(function.text(one[4])) for place in self.places.names(function, one[3]))
 
     def _constructed(self, function: Function, one: Instruction) -> tuple[Place, ...]:
         """Where the object of a constructor is found: of ``jobs.emplace_back(...)`` also in the container."""

@@ -10,8 +10,9 @@ from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.ordering.places.flow import Tracked
-from streamlint.ordering.places.places import ASIDE, Element, Place
+from streamlint.ordering.places.flow import BUFFER, Tracked
+from streamlint.ordering.places.places import ANY, ASIDE, Element, Place
+from streamlint.ordering.places.rotation import is_slot
 from streamlint.waits.questions import Key, alike
 
 _MOST = 2
@@ -77,6 +78,22 @@ class Alternation:
         own = self._own(function, loop)
         apart = frozenset(held for held in tracked if held.place.root[0] == ASIDE)  # by the names of another function
         return apart.union(one for held in tracked - apart for one in as_next(held, lambda key: _counter(function, loop, key), own))
+
+    def other_names(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """What the next round has a name for, by that: of memory no more, of what orders any slot where it has none. Empty where no memory
+        stands at a slot that changes its name."""
+        found, changes = set[Tracked](), False
+        for held in tracked:
+            later = self.next_round(function, loop, frozenset({held}))
+            if later != {held}:
+                changes = changes or held.kind == BUFFER
+                found |= later
+            elif held.place.root[0] == ASIDE or not is_slot(held.place):
+                found.add(held)
+            elif held.kind != BUFFER:
+                path = (ANY if isinstance(key, Element) else key for key in held.place.path)
+                found.add(held._replace(place=Place(held.place.root, tuple(path))))
+        return frozenset(found) if changes else frozenset()
 
     def _own(self, function: Function, loop: Loop) -> dict[Slot, list[Key]]:
         own = self._known.get((function, loop.header))

@@ -11,7 +11,7 @@ from streamlint.facts.code.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.places import ANY, Element, Key, Place, Places, register_place
-from streamlint.ordering.places.rotation import passed_on
+from streamlint.ordering.places.rotation import passed_on, values_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
@@ -72,7 +72,7 @@ class Origins:
         if depth == 0:
             return
         one = function.definitions[register] if register >= 0 else None
-        inside = passed_on(function, one, path) if one is not None else None
+        inside = passed_on(function, one, path) or values_of(function, one, path) if one is not None else None
         if inside is not None:
             yield from self._elements(function, *inside, depth - 1)
         else:
@@ -118,7 +118,7 @@ class Origins:
                 return
             yield from self.of(function, part)
         if self._learns(function, register):
-            yield from (place.behind(EACH) for place in self.places.names(function, register))
+            yield from (place.behind(EACH) for place in self.places.names(function, _listed_in(function, register)))
 
     def makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
         """The calls that may have made an object: in the function, or for an attribute of the receiver."""
@@ -198,6 +198,13 @@ class Origins:
     def blocks(self, function: Function, one: Instruction) -> bool:
         """Whether a call waits for another thread, which may tell it that work is done."""
         return one[0] in (op.CALL, op.INVOKE) and any(call.row.effect == "block" for call in self.transfer.modelled(function, one))
+
+
+def _listed_in(function: Function, register: int) -> int:
+    """The register of the container whose elements a register lists."""
+    built = function.definitions[register] if register >= 0 else None
+    values = values_of(function, built, ()) if built is not None else None
+    return register if values is None else values[0]
 
 
 def _own_stores(function: Function, one: Instruction) -> Iterable[Store]:

@@ -53,11 +53,19 @@ def gone_through(function: Function, register: int) -> int:
 def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
     """The register of the container that a loop goes through by a register, where it takes parts of what functions give of its elements."""
     definition = function.definitions[register]
-    if definition is not None and (inside := passed_on(function, definition, path)) is not None:
+    inside = passed_on(function, definition, path) or values_of(function, definition, path) if definition is not None else None
+    if inside is not None:
         return _paired(function, *inside)
-    if definition is not None and function.invokes(definition, "gives-values", "gives-entries"):
-        return definition[3] if path == ((Element(1),) if function.invokes(definition, "gives-entries") else ()) else op.NONE
-    return op.NONE if path else register
+    is_entry = definition is not None and function.invokes(definition, "gives-entries")
+    return op.NONE if path or is_entry else register
+
+
+def values_of(function: Function, one: Instruction, path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
+    """The dictionary whose values a call gives, with the keys that lead into one of them: ``d.values()``, the second of ``d.items()``."""
+    if function.invokes(one, "gives-values"):
+        return one[3], path
+    is_second = bool(path) and path[0] == Element(1)
+    return (one[3], path[1:]) if is_second and function.invokes(one, "gives-entries") else None
 
 
 def as_elements(places: Places, function: Function, tracked: Iterable[Tracked]) -> Iterator[Tracked]:

@@ -22,10 +22,12 @@ from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import rest_behind
 from streamlint.ordering.walk.updating import Updating
 from streamlint.transfer.actions import Action, Copied, Read, Updated
+from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.modules import fetched
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import alike
 
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
 _GIVEN = frozenset({op.PARAM, op.ITEM, op.UNPACK, op.ATTR, op.NAME})
@@ -270,9 +272,32 @@ class EarlyReads(Updating):
             return row.library in self.transfer.facts.models.marked("computes-on-host")
         if action.direction in ("h2d", "d2d", "d2h", "peer"):
             return False
-        if function is self._site.function and self._devices_asked.is_on_host(self._site, action.target):
+        if function is self._site.function and (
+            self._devices_asked.is_on_host(self._site, action.target)
+            or self._devices_asked.is_made_on(function, action.target, self._is_asked_for)
+        ):
             return True
         return self._devices_asked.is_made_on(function, action.target, partial(self._is_device_of, state))
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """Also where nothing is copied from a device: its source is on the host, or what it was asked to go to is a device."""
+        function = state.frame.function
+        if function is not self._site.function or self._copied.direction != "d2h" or function.is_cpp:
+            return super().done_where(state, condition)
+        guards = self.transfer.one_of(Guards, self.transfer)
+        says = guards.says(function, condition, True, frozenset(self.transfer.shared(function, self._copied.source)))
+        if says:
+            return says == "host"
+        asked = self._devices_asked.asks(function, condition)
+        return not asked.on_host if asked is not None and self._is_asked_for(asked.device) else super().done_where(state, condition)
+
+    def _is_asked_for(self, register: int) -> bool:
+        """Whether a register names the device that the copy goes to."""
+        row, function = self._copied.call.row, self._site.function
+        if row is None or row.get("to") != "argument":
+            return False
+        asked = ModelledCall(self.facts, function, self._copied.call, row).all("device")
+        return any(alike(function, each) == alike(function, register) for each in asked)
 
     def _is_device_of(self, state: State, register: int) -> bool:
         """Whether a register names the device of the memory: ``held.device``, or ``held`` where something is made like it."""

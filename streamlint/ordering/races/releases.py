@@ -145,7 +145,7 @@ class Releases(NextCalls):
         if isinstance(action, Released):
             return self._storage_changed(state, one, action)
         if isinstance(action, Kept):
-            return ORDERED if self._touches(state, action.register) else None
+            return ORDERED if self._is_told(state, one, action) else None
         if isinstance(action, Signalled):
             return ORDERED if any(self.leads(state, BUFFER, each) or self._captures(state, each) for each in action.registers) else None
         if isinstance(action, Viewed):
@@ -285,8 +285,15 @@ class Releases(NextCalls):
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also what tells the pool of the use."""
         if isinstance(action, Kept):
-            return self._touches(state, action.register)
+            return self._is_told(state, one, action)
         return self._is_in_use(state.tracked) and super().orders(state, one, action)
+
+    def _is_told(self, state: State, one: Instruction, action: Kept) -> bool:
+        """Whether the pool is told of a use: not by a mark for its own stream, behind which the memory is anyway."""
+        if not self._touches(state, action.register):
+            return False
+        home, lane = self._lane, self.lanes.of(state.frame, one, action.stream)
+        return not (lane.kind == home.kind == CURRENT or (lane.is_one and lane.made == home.made and lane.owner == home.owner))
 
     # --- references
 

@@ -20,6 +20,7 @@ from streamlint.ordering.paths.rounds import Rounds, next_round
 from streamlint.ordering.paths.states import MOST_GUESSES, State
 from streamlint.ordering.paths.turns import Pools
 from streamlint.ordering.paths.walk_names import aside
+from streamlint.ordering.places.alternation import Alternation
 from streamlint.ordering.places.flow import BUFFER, EVENT, EXACT, STREAM, Tracked
 from streamlint.ordering.places.open_methods import open_methods
 from streamlint.ordering.places.origins import YIELDED
@@ -59,6 +60,7 @@ class Reuses(Indexed):
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._rounds = Rounds(RingSizes(transfer.facts).fills)
         self._lags = RingLags(transfer)
+        self._alternation = Alternation()
         self._copied: Copied
         self._site: Site
         self._reported: Site  # of a copy that a graph runs, where it was captured
@@ -229,6 +231,9 @@ class Reuses(Indexed):
             is_slot = any(held.kind == BUFFER and any(isinstance(key, Element) for key in held.place.path) for held in after.tracked)
             known = {(state.frame, key, said) for key, said in self._rounds.later(function, loop, is_slot)}
             yield self._anew(after._replace(decided=after.decided | known), function)
+            if later := self._alternation.other_names(function, loop, after.tracked) if is_slot else frozenset():
+                asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
+                yield after._replace(decided=after.decided | asked, tracked=later)
 
     def _inside(self, state: State, one: Instruction, index: int, callee: Function) -> Iterator[State]:
         is_later = self._is_later_round(state, one)

@@ -398,6 +398,11 @@ class Choices:
             yield Choice(HELD, GIVEN, here)
 
 
+def kind_of(stream: LibraryObject) -> str:
+    """What a stream is; held where that is not known."""
+    return MADE if stream.detail in _MADE else _DETAILS.get(stream.detail, HELD)
+
+
 def _streams_of(values: Iterable[Object]) -> list[LibraryObject]:
     """The streams among values."""
     return [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]

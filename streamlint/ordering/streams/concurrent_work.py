@@ -9,18 +9,20 @@ from typing import NamedTuple
 from streamlint.facts.code.counters import counts_rounds
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name, unnegated
-from streamlint.facts.code.objects import Site
+from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.places.places import OWN, Place
 from streamlint.ordering.streams.choice import Choice, default_is_null
-from streamlint.ordering.streams.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choices
+from streamlint.ordering.streams.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choices, kind_of
 from streamlint.support.memo import memoized
 from streamlint.transfer.actions import Stream, Synchronized
+from streamlint.transfer.carried import Carriers
 from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.entered import Context
 from streamlint.waits.operands import given_to
 
 DEEPEST = 3
@@ -41,6 +43,11 @@ class Event(NamedTuple):
     choice: Choice | None
     via: tuple[Site, ...] = ()  # the calls from the instruction to there
 
+    @property
+    def context(self) -> Context:
+        """The functions that lead to where it stands, each with the call that enters it."""
+        return context_of(self.at.function, self.via)
+
 
 class ConcurrentWork:
     """What else is in flight."""
@@ -50,6 +57,7 @@ class ConcurrentWork:
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
+        self.carriers = transfer.one_of(Carriers, transfer)
         self._own: dict[Function, list[Event]] = {}
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
@@ -104,6 +112,10 @@ class ConcurrentWork:
 
     def _chooser_of(self, callee: Function, via: tuple[Site, ...], choice: Choice | None, library: str) -> Iterator[Choice | None]:
         """Who chose the stream that Cython hands to a function of C++, or that is current for a library of Python."""
+        helped = self._given_back(callee, via, choice) if choice is not None and choice.kind == HELD and library else None
+        if helped is not None:
+            yield helped
+            return
         if choice is not None and library and _is_left_open(choice):
             yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)
             return
@@ -114,6 +126,18 @@ class ConcurrentWork:
         given = given_to(caller, call, callee, int(str(choice.place.root[1])))
         for each in self.choices.of_register(caller, given, via[-1], (), False) if given is not None and given >= 0 else ():
             yield from self._outward(caller, via, len(via) - 2, each) if each.kind == PARAMETER else (each,)
+
+    def _given_back(self, callee: Function, via: tuple[Site, ...], choice: Choice) -> Choice | None:
+        """Python: the stream that a helper gives back to the calls on a way: the null stream where no other one is handed in."""
+        place = choice.place
+        if place is None or place.root[0] != "register" or place.path:
+            return None
+        values = self.carriers.values(callee, int(str(place.root[1])), context_of(callee, via))
+        kinds = {kind_of(value) for value in values if isinstance(value, LibraryObject)}
+        if any(not isinstance(value, LibraryObject) for value in values) or kinds not in ({NULL}, {MADE}):
+            return None
+        made = frozenset(value for value in values if isinstance(value, LibraryObject) and kinds == {MADE})
+        return choice._replace(kind=kinds.pop(), made=made)
 
     def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
         """A choice as the outermost caller has it; none that other calls have made."""
@@ -363,6 +387,12 @@ def waits_for(wait: Event, choice: Choice) -> bool:
     if wait.choice.kind == choice.kind == MADE:
         return bool(wait.choice.made & choice.made)
     return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def context_of(callee: Function, via: tuple[Site, ...]) -> Context:
+    """The functions that some calls enter, up to the one that the last call does, each with the call."""
+    callees = [*(site.function for site in via[1:]), callee]
+    return tuple((entered, Site(*site)) for entered, site in zip(callees, via, strict=False))
 
 
 def via_others(choice: Choice, via: tuple[Site, ...]) -> bool:

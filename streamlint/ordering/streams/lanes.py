@@ -69,6 +69,12 @@ class Lane(NamedTuple):
         """Whether it is one of several that are made at one place."""
         return any(isinstance(key, Element) for place in self.places for key in place.path)
 
+    @property
+    def is_one(self) -> bool:
+        """Whether it is a stream of the program's own for sure, always the same one."""
+        may_be_other = self.is_given or self.may_be_current or self.takes_turns or self.is_element or AMBIENT in self.places
+        return self.kind == NAMED and len(self.made) == 1 and not may_be_other
+
 
 class Lanes:
     """The lanes of the work of a program."""

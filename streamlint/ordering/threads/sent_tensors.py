@@ -9,7 +9,9 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.paths.rounds import next_round
 from streamlint.ordering.paths.states import MOST_GUESSES, Answer, State
+from streamlint.ordering.places.alternation import Alternation
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import register_place, rest_behind
 from streamlint.ordering.walk.stepping import Stepping
@@ -42,13 +44,15 @@ class LaterWrites(Stepping):
         super().__init__(transfer)
         self.channels = channels
         self.uses = uses
+        self._alternation = Alternation()
         self._put: End
+        self._sent: tuple[int, ...] = ()
         self._found: list[LaterWrite] = []
 
     def find(self, put: End, registers: tuple[int, ...]) -> Iterator[LaterWrite]:
         """The first write to what registers hold behind a put."""
         function, one = put.site.function, put.site.instruction
-        self._put, self._found = put, []
+        self._put, self._sent, self._found = put, registers, []
         tracked = {
             Tracked(BUFFER, place)
             for register in registers
@@ -58,6 +62,19 @@ class LaterWrites(Stepping):
         tracked |= set(self.modules.listed(function, registers))
         self.run(self.start(function, one, frozenset(tracked), ()))
         yield from self._found[:1]
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """In the next round a slot has another name, and some rounds later its own again."""
+        function = state.frame.function
+        loop = next_round(function, state.block, block)
+        for after in super()._entering(state, block):
+            yield after
+            if later := self._alternation.other_names(function, loop, after.tracked) if loop is not None else frozenset():
+                yield after._replace(tracked=later)
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """The put of another slot says nothing of this one."""
+        return any(self.has(state, BUFFER, register) for register in self._sent)
 
     def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         if self._found or self._answers(state, one, action):

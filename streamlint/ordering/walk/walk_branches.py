@@ -14,6 +14,7 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.deciding import deciding
 from streamlint.ordering.paths.exhausted import Exhausted
+from streamlint.ordering.paths.further_rounds import FurtherRounds
 from streamlint.ordering.paths.liveness import Liveness
 from streamlint.ordering.paths.rounds import next_round
 from streamlint.ordering.paths.set_flags import compared_with_none
@@ -39,6 +40,7 @@ class Branches(Calls):
         self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
         self._live = Liveness(self)
         self._exhausted = Exhausted()
+        self.further = FurtherRounds()
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         frame = state.frame
@@ -47,7 +49,9 @@ class Branches(Calls):
         decided = state.decided
         loop = next_round(frame.function, state.block, block) if decided else None
         if loop is not None:  # what a round has computed is computed anew
-            decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+            again = frozenset((frame, *asked) for asked in self.further.promised(frame, decided, loop))
+            kept = (known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+            decided = again.union(kept)
         decided = self._live.decided(frame, block, decided) if decided else decided
         tracked = self._live.tracked(frame.function, block, state.tracked) if self.forgets else state.tracked
         tracked = self._exhausted.behind(frame.function, state.block, block, tracked)
@@ -176,6 +180,8 @@ class Branches(Calls):
             topics = self._topics[function] = {}
             for one in function.by_opcode[op.BRANCH]:
                 topics.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
+        if key in self.further.of(function):
+            return True
         is_stream = as_positive(key)[0] in self.currents.entered(function) or key in self.made_streams.tested(function)
         return is_stream or key in self.currents.choosing(function) or len(topics.get(hash(topic(key)), ())) > 1
 
