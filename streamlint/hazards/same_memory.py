@@ -63,9 +63,11 @@ class SameMemory:
         return None
 
     def _is_staged(self, work: Queued) -> bool:
-        """Whether the host may go on before the copy has ended: all memory that is copied is pageable, and not all of it is small."""
+        """Whether the host may go on before the copy has ended: all memory that is copied is pageable, and not all of it is small. Thrust
+        waits for its stream behind a copy (``across``)."""
         call = work.call
-        copies = list(self._copies.of(call)) if call is not None and work.waits and work.direction == "h2d" else []
+        is_upload = work.waits and work.direction == "h2d"
+        copies = list(self._copies.of(call)) if call is not None and is_upload and not call.row.get("across") else []
         if not all(copy.origin.space == "host" and copy.origin.pinning == "pageable" for copy in copies):
             return False
         return not all(self._sizes.of_copy(copy).is_small for copy in copies)
