@@ -66,8 +66,10 @@ class Streams(Churning):
         rows = self.transfer.facts.rows(start.function, start.instruction) if len(churn.made) > 1 else ()
         if not any(row.effect in ("thread", "start") for row in rows):
             return False
-        graph, home = held.function.control, held.function.blocks[held.instruction]
-        return any(graph.dominates(home, loop.header) for loop in graph.loops)
+        function, graph, home = held.function, held.function.control, held.function.blocks[held.instruction]
+        loops = [loop for loop in graph.loops if graph.dominates(home, loop.header)]
+        inside = (one for loop in loops for block in sorted(loop.body) for one in function.code.blocks[block])
+        return any(True for one in inside for _ in self.transfer.works(function, one))
 
     def _ends_within(self, site: Site, loop: Loop) -> bool:
         """The tasks of a pool are as many as a loop has rounds, though no more run at once than it has threads."""

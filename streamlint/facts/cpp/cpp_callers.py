@@ -114,7 +114,7 @@ class CppCallers(CppOwners):
         fields = [one.name for one in owner.ir.fields]
         for function, one in self.construction_places(owner) if "__init__" not in owner.methods else ():
             given = one[5:] if one[0] in (op.CONSTRUCT, op.NEW) else ()
-            if fields.index(name) < len(given):
+            if name in fields and fields.index(name) < len(given):
                 yield function, given[fields.index(name)]
 
     def _is_receiver(self, store: Store, owner: ClassInfo) -> bool:

@@ -232,10 +232,20 @@ def _begun(function: Function, loop: Loop, own: Mapping[Slot, list[Key]]) -> Ite
     """The counters of a loop that begin with a known number."""
     rounds = [one for opcode in (op.NEXT, op.UNPACK, op.PHI) for one in function.by_opcode[opcode] if function.blocks[one] in loop.body]
     for one in rounds:
-        counter = _counter(function, loop, (one[2],))
+        counter = _counter(function, loop, (one[2],)) if _leads_to_index(function, one[2]) else None
         start = _start(function, loop, one) if counter is not None else None
         if counter is not None and type(start) is int:
             yield Begin(counter, start, own)
+
+
+def _leads_to_index(function: Function, register: int, depth: int = 4) -> bool:
+    """Whether a number is an index, as it is or computed with, or is handed to a function that may use it as one."""
+    for use in function.uses[register]:
+        if (use[0] in (op.ITEM, op.ADDRESS_ITEM) and use[4] == register) or use[0] in (op.SET_ITEM, op.CALL, op.INVOKE):
+            return True
+        if use[0] in (op.BINARY, op.COPY, op.CAST) and depth and _leads_to_index(function, use[2], depth - 1):
+            return True
+    return False
 
 
 def _start(function: Function, loop: Loop, one: Instruction) -> object:

@@ -130,7 +130,7 @@ class ConcurrentWork:
     def _given_back(self, callee: Function, via: tuple[Site, ...], choice: Choice) -> Choice | None:
         """Python: the stream that a helper gives back to the calls on a way: the null stream where no other one is handed in."""
         place = choice.place
-        if place is None or place.root[0] != "register" or place.path:
+        if place is None or place.root[0] != "register" or place.path or choice.at.function is not callee:
             return None
         values = self.carriers.values(callee, int(str(place.root[1])), context_of(callee, via))
         kinds = {kind_of(value) for value in values if isinstance(value, LibraryObject)}
