@@ -69,7 +69,7 @@ class Streams(Churning):
         function, graph, home = held.function, held.function.control, held.function.blocks[held.instruction]
         loops = [loop for loop in graph.loops if graph.dominates(home, loop.header)]
         inside = (one for loop in loops for block in sorted(loop.body) for one in function.code.blocks[block])
-        return any(True for one in inside for _ in self.transfer.works(function, one))
+        return any(work.evident or work.assumed for one in inside for work in self.transfer.works(function, one))
 
     def _ends_within(self, site: Site, loop: Loop) -> bool:
         """The tasks of a pool are as many as a loop has rounds, though no more run at once than it has threads."""
