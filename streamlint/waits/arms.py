@@ -53,6 +53,16 @@ def _decided(function: Function, join: int, inside: Collection[int]) -> Iterator
             yield one[2]
 
 
+def straight_way(body: Body, block: int, edge: int) -> list[int] | None:
+    """The blocks of the way from an edge of a branch to where its ways meet, if nothing branches on it; None of another one."""
+    graph = body.graph
+    join = graph.post_dominators[block]
+    if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
+        return None
+    inside = between(graph, [edge], block, join)
+    return inside if all(body.function.code.blocks[number][-1][0] == op.JUMP for number in inside) else None
+
+
 def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[int]:
     """The blocks that run between a branch and where its ways meet: also those to which other branches lead as well (``a or b``)."""
     return list(graph.reach(starts, (block, join)))

@@ -17,7 +17,7 @@ from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.waits.arms import between
+from streamlint.waits.arms import between, straight_way
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.passed import passed
@@ -133,12 +133,8 @@ def _asked(wait: Wait) -> int:
 
 def _only_limits(body: Body, block: int, edge: int, asked: int, says: bool) -> bool:
     """Whether all that the way from an edge to where both ways meet does is to give the tensor a value."""
-    function, graph = body.function, body.graph
-    join = graph.post_dominators[block]
-    if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
-        return False
-    inside = between(graph, [edge], block, join)
-    if any(function.code.blocks[number][-1][0] != op.JUMP for number in inside):
+    function, join = body.function, body.graph.post_dominators[block]
+    if (inside := straight_way(body, block, edge)) is None:
         return False
     limits = False
     for one in (one for number in inside for one in function.code.blocks[number]):

@@ -13,9 +13,8 @@ from streamlint.facts.code.instructions import unnegated
 from streamlint.facts.repetition.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
 from streamlint.models.traits import Trait
-from streamlint.waits.arms import between
+from streamlint.waits.arms import straight_way
 from streamlint.waits.questions import Key, alike, asked_of
 from streamlint.waits.sinks import called_name
 from streamlint.waits.wait import Wait
@@ -80,12 +79,8 @@ def _asked(function: Function, register: int) -> tuple[int, bool] | None:
 
 def _changes(body: Body, block: int, edge: int, mask: _Mask) -> bool:
     """Whether all that the way from an edge to where both ways meet does is to change what a mask selects, and to compute with what."""
-    function, graph = body.function, body.graph
-    join = graph.post_dominators[block]
-    if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
-        return False
-    inside = between(graph, [edge], block, join)
-    if any(function.code.blocks[number][-1][0] != op.JUMP for number in inside):
+    function, join = body.function, body.graph.post_dominators[block]
+    if (inside := straight_way(body, block, edge)) is None:
         return False
     before = _before(function, (one for number in inside for one in function.code.blocks[number]), mask)
     joining = (one for one in function.code.blocks[join] if one[0] == op.PHI)
