@@ -39,12 +39,12 @@ class CommandLine:
         if not parsed or not all(map(_is_parsed, parsed)) or self._is_set(name):
             return []
         parsers = [self._parsers(each.function, each.instruction[3]) for each in parsed if each.instruction is not None]
-        return [site for site in self._options[name] if any(self._may_declare(site, parser) for parser in parsers)]
+        return [site for site in self._options[name] if self._may_declare(site, parsers)]
 
-    def _may_declare(self, site: Site, parsers: frozenset[Held] | None) -> bool:
+    def _may_declare(self, site: Site, parsers: list[frozenset[Held] | None]) -> bool:
         """Whether a call may declare an option of some parsers: not if it does so of others, which the program makes elsewhere."""
         declared = self._parsers(site.function, site.instruction[3])
-        return parsers is None or declared is None or not parsers.isdisjoint(declared)
+        return declared is None or any(each is None or not each.isdisjoint(declared) for each in parsers)
 
     def _parsers(self, function: Function, register: int) -> frozenset[Held] | None:
         """The calls that make the parsers that a register may hold; None where these are not known, or where it is a group of one."""
@@ -54,8 +54,12 @@ class CommandLine:
     def _makes_parser(self, held: Held) -> bool:
         """Whether a call makes a parser."""
         called = self.facts.callees(held.function, held.instruction) if held.instruction is not None else ()
-        classes = {name.rpartition(".")[0] for name in self.facts.models.traits.get("declares-option", ())}
-        return bool(called) and all(isinstance(each, External) and each.name in classes for each in called)
+        return bool(called) and all(isinstance(each, External) and each.name in self._classes for each in called)
+
+    @cached_property
+    def _classes(self) -> frozenset[str]:
+        """The classes of parsers."""
+        return frozenset(name.rpartition(".")[0] for name in self.facts.models.traits.get("declares-option", ()))
 
     @cached_property
     def _options(self) -> dict[str, list[Site]]:

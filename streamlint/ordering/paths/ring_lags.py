@@ -20,7 +20,7 @@ from streamlint.waits.questions import Key, alike
 _MOST_TERMS = 4
 
 
-class Slot(NamedTuple):
+class RingElement(NamedTuple):
     """An element of a ring: ``ring[(counter + offset) % size]``."""
 
     ring: Key
@@ -62,9 +62,9 @@ class RingLags:
         given = operand_of(frame.caller.function, frame.call, frame.function, one[3])
         return (frame.caller, frame.call, given) if given is not None else None
 
-    def _records(self, function: Function, awaited: Slot) -> list[tuple[Instruction, Slot]]:
+    def _records(self, function: Function, awaited: RingElement) -> list[tuple[Instruction, RingElement]]:
         """The calls of a function that record events of a ring, each with the slot; none where one of them is not known."""
-        found: list[tuple[Instruction, Slot]] = []
+        found: list[tuple[Instruction, RingElement]] = []
         for one in (each for opcode in CALLING for each in function.by_opcode[opcode]):
             for action in self.transfer.of(function, one):
                 slot = self._slot(function, action.event) if isinstance(action, Recorded) else None
@@ -73,7 +73,7 @@ class RingLags:
         return found if all(slot[1:2] + slot[3:] == awaited[1:2] + awaited[3:] for _, slot in found) else []
 
     @memoized
-    def _slot(self, function: Function, register: int) -> Slot | None:
+    def _slot(self, function: Function, register: int) -> RingElement | None:
         """The element of a ring that a register holds."""
         register = behind_copies(function, register)
         one = function.definitions[register] if register >= 0 else None
@@ -83,7 +83,7 @@ class RingLags:
         size, counted = self._number(function, index[5]), _counted(function, index[4])
         if size < 1 or counted is None:
             return None
-        return Slot(alike(function, one[3]), alike(function, counted[0]), counted[1], size)
+        return RingElement(alike(function, one[3]), alike(function, counted[0]), counted[1], size)
 
     def _number(self, function: Function, register: int) -> int:
         """The number that a register is known to hold; 0 for none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.code.counters import is_counter
@@ -13,6 +14,7 @@ from streamlint.ir.graph import Loop
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.places import ANY, ASIDE, Element, Place
 from streamlint.ordering.places.rotation import is_slot
+from streamlint.support.memo import memoized
 from streamlint.waits.questions import Key, alike
 
 _MOST = 2
@@ -71,13 +73,12 @@ class Alternation:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Function, int], dict[Slot, list[Key]]] = {}
-        self._counters: dict[tuple[Function, int], list[Begin]] = {}
 
     def next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, by the names that the next round has for it."""
-        own = self._own(function, loop)
+        own, counters = self._own(function, loop), partial(self._counter, function, loop)
         apart = frozenset(held for held in tracked if held.place.root[0] == ASIDE)  # by the names of another function
-        return apart.union(one for held in tracked - apart for one in as_next(held, lambda key: _counter(function, loop, key), own))
+        return apart.union(one for held in tracked - apart for one in as_next(held, counters, own))
 
     def other_names(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What the next round has a name for, by that: of memory no more, of what orders any slot where it has none. Empty where no memory
@@ -98,23 +99,28 @@ class Alternation:
     def _own(self, function: Function, loop: Loop) -> dict[Slot, list[Key]]:
         own = self._known.get((function, loop.header))
         if own is None:
-            own = self._known[function, loop.header] = _own(function, loop)
+            own = self._known[function, loop.header] = _own(function, loop, partial(self._counter, function, loop))
         return own
+
+    @memoized
+    def _counter(self, function: Function, loop: Loop, key: Key) -> Slot | None:
+        return _counter(function, loop, key)
+
+    @memoized
+    def _begun(self, function: Function, loop: Loop) -> list[Begin]:
+        return list(_begun(function, loop, self._own(function, loop), partial(self._counter, function, loop)))
 
     def first_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked at constant indices, also by the names that the first round of a loop has for it."""
-        counters = self._counters.get((function, loop.header))
-        if counters is None:
-            counters = self._counters[function, loop.header] = list(_begun(function, loop, self._own(function, loop)))
-        if not counters:
-            return tracked
-        return tracked.union(one for held in tracked if held.place.root[0] != ASIDE for one in _at_begin(held, counters))
+        begun = self._begun(function, loop)
+        own = (held for held in tracked if held.place.root[0] != ASIDE) if begun else ()
+        return tracked.union(one for held in own for one in _at_begin(held, begun))
 
     def names_slot(self, function: Function, block: int, place: Place) -> bool:
         """Whether an index on the way to a place counts the rounds of a loop around a block."""
         loops = [loop for loop in function.control.loops if block in loop.body]
         keys = [key.key for key in place.path if isinstance(key, Element)] if place.root[0] != ASIDE else []
-        return any(slot_of(key, lambda each, loop=loop: _counter(function, loop, each)) for key in keys for loop in loops)  # type: ignore[misc]
+        return any(slot_of(key, partial(self._counter, function, loop)) for key in keys for loop in loops)
 
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
@@ -127,18 +133,22 @@ class Alternation:
 
 def as_next(held: Tracked, counters: Counters, own: dict[Slot, list[Key]] | None = None) -> Iterator[Tracked]:
     """Something tracked by the names that the next round has for it: those of a function's ``own`` expressions, and a plain one."""
-    path = held.place.path
-    for index, key in enumerate(path):
+    for index, key in enumerate(held.place.path):
         slot = slot_of(key.key, counters) if isinstance(key, Element) else None
         if slot is None:
             continue
         later = slot.moved(-1)
         names = _names(later, later == counters(later.counter), own or {})
-        for name in names:
-            yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+        yield from (_at(held, index, name) for name in names)
         if names:
             return
     yield held
+
+
+def _at(held: Tracked, index: int, name: Key) -> Tracked:
+    """Something tracked, with another name for an index on the way to it."""
+    root, path = held.place
+    return held._replace(place=Place(root, (*path[:index], Element(name), *path[index + 1 :])))
 
 
 def _names(slot: Slot, is_plain: bool, own: Mapping[Slot, list[Key]]) -> list[Key]:
@@ -151,15 +161,16 @@ def _names(slot: Slot, is_plain: bool, own: Mapping[Slot, list[Key]]) -> list[Ke
 
 def _at_begin(held: Tracked, counters: list[Begin]) -> Iterator[Tracked]:
     """What is tracked at a constant index, by those that count rounds from a number on."""
-    path = held.place.path
-    for index, key in enumerate(path):
-        slot = slot_of((op.CONST, str(key.key), 1) if type(key.key) is int else key.key, _fixed) if isinstance(key, Element) else None
+    for index, key in enumerate(held.place.path):
+        constant = key.key if isinstance(key, Element) else None
+        slot = slot_of(_constant(constant) if type(constant) is int else constant, _fixed)
         for begin in counters if slot is not None else ():
-            mine = begin.counter.moved(slot.offset - begin.start) if slot is not None else begin.counter
-            sizes = begin.sizes if slot is None or slot.size is None else [slot.size]
+            assert slot is not None
+            mine = begin.counter.moved(slot.offset - begin.start)
+            sizes = begin.sizes if slot.size is None else [slot.size]
             slots = [mine, *(mine.of(size) for size in sizes if mine.size is None)]
-            for name in dict.fromkeys(name for each in slots for name in _names(each, begin.counter == each, begin.own)):
-                yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+            names = (name for each in slots for name in _names(each, begin.counter == each, begin.own))
+            yield from (_at(held, index, name) for name in dict.fromkeys(names))
 
 
 def _fixed(key: Key) -> Slot | None:
@@ -176,8 +187,6 @@ def slot_of(key: object, counters: Counters) -> Slot | None:
     if found is not None or len(key) == 1:
         return found
     match key:
-        case (op.COPY, tuple(inner), *_) | (op.CAST, _, tuple(inner), *_):
-            return slot_of(inner, counters)
         case (op.BINARY, sign, tuple(left), tuple(right), _):
             number, first = _number(right), _number(left)
             if first is not None and sign in ("+", "-"):
@@ -218,21 +227,21 @@ def _number(key: Key) -> int | None:
     return int(key[1]) if key[0] == op.CONST and len(key) > 1 and isinstance(key[1], str) and key[1].isdecimal() else None
 
 
-def _own(function: Function, loop: Loop) -> dict[Slot, list[Key]]:
+def _own(function: Function, loop: Loop, counters: Counters) -> dict[Slot, list[Key]]:
     """The indices that a loop computes, by the slots that they name."""
     found: dict[Slot, list[Key]] = {}
     keys = [alike(function, one[2]) for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
     for key in dict.fromkeys(keys):
-        if (slot := slot_of(key, lambda each: _counter(function, loop, each))) is not None:
+        if (slot := slot_of(key, counters)) is not None:
             found.setdefault(slot, []).append(key)
     return found
 
 
-def _begun(function: Function, loop: Loop, own: Mapping[Slot, list[Key]]) -> Iterator[Begin]:
+def _begun(function: Function, loop: Loop, own: Mapping[Slot, list[Key]], counters: Counters) -> Iterator[Begin]:
     """The counters of a loop that begin with a known number."""
     rounds = [one for opcode in (op.NEXT, op.UNPACK, op.PHI) for one in function.by_opcode[opcode] if function.blocks[one] in loop.body]
     for one in rounds:
-        counter = _counter(function, loop, (one[2],)) if _leads_to_index(function, one[2]) else None
+        counter = counters((one[2],)) if _leads_to_index(function, one[2]) else None
         start = _start(function, loop, one) if counter is not None else None
         if counter is not None and type(start) is int:
             yield Begin(counter, start, own)
