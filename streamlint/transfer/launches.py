@@ -12,6 +12,7 @@ from streamlint.facts.files.cpp_scopes import last_part, scope_of
 from streamlint.facts.graph.call_graph import LibraryCall
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.transfer.actions import Lost
 from streamlint.transfer.copies import is_algorithm, is_within
 from streamlint.transfer.launch_rows import (
@@ -88,7 +89,7 @@ class Launches(LaunchRows):
     @cached_property
     def _cpp_names(self) -> frozenset[str]:
         """The names of functions of C++ that work. Many of Python's libraries are methods of anything there, such as ``get``."""
-        return frozenset(name for effect in WORKING for name in self.facts.cpp_models.with_effect(effect))
+        return self.facts.cpp_models.gathered(_working_names)
 
     # --- kernels
 
@@ -332,3 +333,7 @@ def _parameter(function: Function, register: int) -> int | None:
     while one is not None and one[0] in (op.CAST, op.COPY):
         one = function.definitions[one[4 if one[0] == op.CAST else 3]]
     return one[3] if one is not None and one[0] == op.PARAM else None
+
+
+def _working_names(models: Models) -> frozenset[str]:
+    return frozenset(name for effect in WORKING for name in models.with_effect(effect))

@@ -32,6 +32,7 @@ from streamlint.facts.values.library_effects import SYMBOLS
 from streamlint.facts.values.nodes import Node
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 
 _OF_PYTHON = (ModuleObject, Instance, ClassObject)
 _IMPORTS = ("module_::import", "module::import", "module_::import_")
@@ -303,8 +304,7 @@ class Bindings(Cpp):
     @cached_property
     def _opens_libraries(self) -> bool:
         """Whether Python opens shared libraries, whose functions it calls by symbol."""
-        rows = (row for row in self.models.calls.values() if row.effect == "extension" and row.get("part") in ("symbols", "held"))
-        return any(unit for name in {row.names[0].partition(".")[0] for row in rows} for unit in self.program.mentioning(name))
+        return any(unit for name in self.models.gathered(_opening_modules) for unit in self.program.mentioning(name))
 
     def _places_in_cpp(self, function: Function) -> list[Place]:
         """The calls in C++ of what Python knows by a name that stands in it as a text, or of a function that it was given."""
@@ -325,3 +325,9 @@ def _is_lambda(export: Export) -> bool:
 
 def _is_cpp(value: Object) -> bool:
     return isinstance(value, (Instance, ClassObject)) and value.definition.unit.is_cpp
+
+
+def _opening_modules(models: Models) -> frozenset[str]:
+    """The modules of Python with functions that open shared libraries."""
+    rows = (row for row in models.calls.values() if row.effect == "extension" and row.get("part") in ("symbols", "held"))
+    return frozenset(row.names[0].partition(".")[0] for row in rows)

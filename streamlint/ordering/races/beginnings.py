@@ -15,6 +15,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.captures.graph_memory import GraphMemory
 from streamlint.ordering.places.open_methods import backward_passes
@@ -318,8 +319,8 @@ class Beginnings:
         """Python: the launches of kernels that are given their stream: those of numba, and of kernels that are objects of a library."""
         for function, one in self.transfer.configured:
             yield from ((function, one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba")
-        libraries = {row.library for name, row in self.facts.models.calls.items() if name.endswith(".__call__") and row.effect == "launch"}
-        for unit in dict.fromkeys(unit for library in sorted(libraries) for unit in self.facts.program.mentioning(library)):
+        libraries = self.facts.models.gathered(_launching_by_call)
+        for unit in dict.fromkeys(unit for library in libraries for unit in self.facts.program.mentioning(library)):
             for function in unit.functions if not unit.is_cpp else ():
                 for call in on_named_stream(self.facts, self.transfer.libraries, function):
                     yield function, call.instruction, call.stream()
@@ -481,3 +482,8 @@ def around(function: Function) -> Iterator[Function]:
     while function.code.kind == "lambda" and function.parent is not None:
         function = function.parent
         yield function
+
+
+def _launching_by_call(models: Models) -> list[str]:
+    """The libraries of Python whose kernels are objects that are called."""
+    return sorted({row.library for name, row in models.calls.items() if name.endswith(".__call__") and row.effect == "launch"})
