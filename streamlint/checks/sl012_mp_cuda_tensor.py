@@ -71,7 +71,7 @@ class MpCudaTensor(Check):
     rests_on = ("event-order", "event-covers-later-work")
     # --- on the way out ---------------------------------------------------------------------------------------------------------------
 
-    def report_unordered(self, put: Operation, written: Span, made: Span | None, feeder: bool, kind: str = "created") -> Finding:
+    def report_unordered(self, put: Operation, written: Span, made: Span | None, feeder: bool) -> Finding:
         """A put of memory whose stream has not finished, as a finding."""
         pickling = "the feeder thread uses another stream" if feeder else "the current stream is another one"
         return self.finding(
@@ -85,7 +85,7 @@ class MpCudaTensor(Check):
             help="synchronize the stream before the put, or put into a SimpleQueue while the stream is current"
             if feeder
             else "put the tensor while its stream is current, or synchronize that stream first",
-            facts={"kind": "e", "api": "torch", "stream": kind},
+            facts={"kind": "e", "api": "torch", "stream": "created"},
         )
 
     def report_relayed(self, put: Operation, source: Span, started: Span | None) -> Finding:

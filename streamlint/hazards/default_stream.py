@@ -22,6 +22,7 @@ from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.null_stream.at_rest import is_on_stream
 from streamlint.ordering.null_stream.found_null import found_null, parameters_in
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import HELD, MADE, NULL, PARAMETER
 from streamlint.ordering.streams.concurrent_work import Event
@@ -196,7 +197,7 @@ class DefaultStream(StreamFiles):
         if not beside:
             return False
         keys = keys_of(beside)
-        if len(keys) > 1 or self.streams.beside.is_repeated(holder, place):
+        if len(keys) > 1 or holder.is_repeated(place):
             return True
         return bool(keys_of(self.streams.beside.behind(holder, place)) - keys)
 
@@ -305,7 +306,7 @@ class DefaultStream(StreamFiles):
         if not self._fills_kept(holder, work):
             return False
         makers = [each for each in holder.by_opcode[op.CALL] if last_name(holder, each) in self.transfer.names(frozenset({"stream"}))]
-        if any(self.streams.beside.leads_to(holder, each, place) for each in makers):
+        if any(leads_to(holder, each, place) for each in makers):
             return False
         others = [event for event in self.streams.beside.events(holder) if event.work is not None and event.choice is not None]
         return bool(makers) or all(event.choice is not None and event.choice.kind == NULL for event in others)
@@ -322,7 +323,7 @@ class DefaultStream(StreamFiles):
         if any(map(is_on_stream, self.streams.beside.before(caller, call))):
             return False
         made = [one for one in caller.code.instructions() if one[0] in CALLING and any(map(self._makes, self.transfer.edges(caller, one)))]
-        return any(self.streams.beside.leads_to(caller, one, call) for one in made)
+        return any(leads_to(caller, one, call) for one in made)
 
     def _makes(self, edge: Edge) -> bool:
         return edge.is_followed and self.streams.in_scope.makes(edge.callee)
@@ -391,7 +392,7 @@ class DefaultStream(StreamFiles):
         made = function.definitions[register] if register is not None and register >= 0 else None
         if made is None or register is None or made[0] != op.DECLARE:
             return False
-        return not any(self.streams.beside.leads_to(function, use, one) for use in function.uses[register] if use[0] != op.BIND)
+        return not any(leads_to(function, use, one) for use in function.uses[register] if use[0] != op.BIND)
 
     def _is_timed(self, holder: Function) -> bool:
         """Whether the function takes the time between two events: it measures, and waits on purpose."""
@@ -408,7 +409,7 @@ class DefaultStream(StreamFiles):
                 if call.row.effect == "wait" and (stream := call.stream()).register >= 0:
                     here = Site(function, each)
                     if any(choice.kind == NULL for choice in self.streams.choices.of_register(function, stream.register, here)):
-                        return self.streams.beside.leads_to(function, one, each) or self.streams.beside.leads_to(function, each, one)
+                        return leads_to(function, one, each) or leads_to(function, each, one)
                 elif call.row.effect == "wait" and stream.kind == NULL:
                     return True
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from streamlint.facts.code.counters import gone_over, range_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind, unnegated
 from streamlint.facts.code.objects import Constant, LibraryObject, Site
@@ -51,10 +52,7 @@ class EveryRound:
     def loops(self, function: Function, one: Instruction) -> Iterator[Loop]:
         """The loops of its function around an instruction, the innermost first."""
         body = self.body(function)
-        index = body.graph.innermost[body.home[one]]
-        while index >= 0:
-            yield body.graph.loops[index]
-            index = body.graph.loops[index].parent
+        return body.graph.around(body.home[one])
 
     # --- what a round runs
 
@@ -105,7 +103,7 @@ class EveryRound:
             rare = {(one.block, one.after) for one in body.conditions.rare_at(within, by_values=False)}
             rare |= self._counted(function, within)
             if keeps:
-                rare.update(Growth(self.sizes, function, body.graph, is_new).edges(loop.body if loop is not None else None))
+                rare.update(Growth(self.sizes, function, is_new).edges(loop.body if loop is not None else None))
             found = self._kept[key] = frozenset(rare)
         return found
 
@@ -188,8 +186,7 @@ class EveryRound:
         rounds, in_all = trips.around(function, loop), trips.in_all(function, loop)
         if (rounds is not None and rounds <= few) or (in_all is not None and in_all <= FEW_IN_ALL):
             return True
-        body = self.body(function)
-        if is_search(function, body.home, loop) or self._shifts(function, loop):
+        if is_search(function, loop) or self._shifts(function, loop):
             return True
         return self._asks(function, loop) or self._replaces(function, loop)
 
@@ -208,15 +205,12 @@ class EveryRound:
         """The least number of rounds that the program shows for a loop which counts them: a constant, a parameter's default, what callers
         give."""
         counts: list[object] = []
-        for one in function.code.blocks[loop.header]:
-            made = function.definitions[one[3]] if one[0] == op.MORE else None
-            ranged = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
-            if ranged is not None and ranged[0] == op.CALL and function.dotted(ranged[3]) == "range" and len(ranged) == 6:
-                held = self.transfer.values(function, ranged[5])
-                counts += [value.value for value in held if isinstance(value, Constant)]
-                param = function.definitions[ranged[5]]
-                default = function.default_place(param[3]) if param is not None and param[0] == op.PARAM else None
-                counts.append(default[0].constant(default[1]) if default is not None else None)
+        given = range_of(function, gone_over(function, loop.header))
+        if len(given) == 1:
+            counts += [value.value for value in self.transfer.values(function, given[0]) if isinstance(value, Constant)]
+            param = function.definitions[given[0]]
+            default = function.default_place(param[3]) if param is not None and param[0] == op.PARAM else None
+            counts.append(default[0].constant(default[1]) if default is not None else None)
         return min((each for each in counts if isinstance(each, int)), default=0)
 
     def _shifts(self, function: Function, loop: Loop) -> bool:
@@ -232,8 +226,7 @@ class EveryRound:
 
     def _replaces(self, function: Function, loop: Loop) -> bool:
         """``for name, part in whole.named_children(): setattr(whole, name, …)``: each part of an object is replaced once, to set it up."""
-        iterators = [function.definitions[one[3]] for one in function.code.blocks[loop.header] if one[0] == op.MORE]
-        parts = list(parts_of(function, [one[3] for one in iterators if one is not None and one[0] == op.ITER]))
+        parts = list(parts_of(function, [gone_over(function, loop.header)]))
         walked, paths = {part[2] for part in parts}, {path_of(function, part[2]) for part in parts} - {""}
         calls = (one for block in loop.body for one in function.code.blocks[block] if one[0] == op.CALL and len(one) == 8)
         return any(

@@ -23,7 +23,7 @@ class FirstCalls:
 
     def is_first(self, site: Site, depth: int = _DEEPEST) -> bool:
         """Whether each way to a place goes by a branch that keeps itself from being taken again, or a constructor, and one by a branch."""
-        if self.rounds.runs(site, None, keeps=False) and not self.rounds.runs(site, None):
+        if self.rounds.runs_for_first(site):
             return True
         function = site.function
         if function not in self._known:

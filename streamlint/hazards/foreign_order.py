@@ -11,7 +11,7 @@ from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places.always import is_before, is_behind
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import AMBIENT, HELD, IN_VIEW, MADE, NULL
 from streamlint.ordering.streams.concurrent_work import WAITING, Event
@@ -61,7 +61,7 @@ class ForeignOrder:
                     return False
             else:
                 stops.add(here)
-        return self.streams.beside.leads_to(function, first.instruction, second.instruction, frozenset(stops))
+        return leads_to(function, first.instruction, second.instruction, frozenset(stops))
 
     def _is_apart(self, first: Choice, second: Choice) -> bool:
         """Whether two streams are not ordered with one another by themselves: one at least is non-blocking."""
@@ -139,10 +139,10 @@ def _parted(first: Chain, second: Chain) -> tuple[Site, Site] | None:
 def _is_before(wait: Chain, work: Chain) -> bool:
     """Whether each path to work in the functions that a call enters goes past a wait in them."""
     parted = _parted(wait, work)
-    return parted is not None and is_before(parted[0].function, parted[0].instruction, parted[1].instruction)
+    return parted is not None and parted[0].function.runs_before(parted[0].instruction, parted[1].instruction)
 
 
 def _is_behind(work: Chain, wait: Chain) -> bool:
     """Whether each path behind work in the functions that a call enters goes past a wait in them."""
     parted = _parted(work, wait)
-    return parted is not None and is_behind(parted[0].function, parted[0].instruction, parted[1].instruction)
+    return parted is not None and parted[0].function.is_followed_by(parted[0].instruction, parted[1].instruction)

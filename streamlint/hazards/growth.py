@@ -14,7 +14,6 @@ from streamlint.facts.code.instructions import behind, uncast, unnegated
 from streamlint.hazards.kept_sizes import Answer, KeptSizes, Leaves, general_place, is_within, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places.places import ADDRESS, POINTEE, Place, cell_of, register_place
 from streamlint.support.memo import memoized
 from streamlint.waits.operands import operand_of
@@ -51,14 +50,14 @@ class _View(NamedTuple):
 class Growth:
     """The edges of a function's branches behind which what the branch asks for is changed so that the edge is taken once."""
 
-    def __init__(self, kept: KeptSizes, function: Function, graph: Graph, is_new: bool) -> None:
+    def __init__(self, kept: KeptSizes, function: Function, is_new: bool) -> None:
         """``is_new``: the function works for a constructor, so that nothing was kept in its object before."""
         self.kept = kept
         self.places = kept.places
         self.function = function
-        self.graph = graph
+        self.graph = function.control
         self.is_new = is_new
-        self.home = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        self.home = function.blocks
 
     def edges(self, within: frozenset[int] | None) -> Iterator[Edge]:
         """These edges of a loop's body, or of the whole function."""
@@ -217,7 +216,7 @@ class Growth:
         back = {register for one in made if one[0] == op.PHI for register in one[3:]}
         made = [one for one in made if one[0] != op.CALL or caller.dotted(one[3]) != "sizeof"]
         changing = (one for one in made if one[0] in _CHANGING or (one[0] == op.BINARY and one[2] in back))
-        return any(caller.control.innermost[caller.homes[one][0]] != NOBODY for one in changing)
+        return any(caller.is_repeated(one) for one in changing)
 
     # --- what is made once
 

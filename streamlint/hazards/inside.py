@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import gone_over
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Container, LibraryObject, Memory, Site
 from streamlint.hazards.every_round import EveryRound
@@ -66,16 +67,11 @@ class Inside:
         return (rounds is not None and rounds <= FEW) or self._is_over_rows(function, loop)
 
     def _is_over_rows(self, function: Function, loop: Loop) -> bool:
-        for one in function.code.blocks[loop.header]:
-            begun = function.definitions[one[2]] if one[0] == op.BRANCH and one[2] >= 0 else None
-            begun = function.definitions[begun[3]] if begun is not None and begun[0] == op.MORE else None
-            if begun is None or begun[0] != op.ITER:
-                continue
-            made = function.definitions[begun[3]]
-            is_zip = made is not None and made[0] == op.CALL and function.dotted(made[3]) in _TOGETHER
-            of = [register for _, register in argument_registers(function, made)] if made is not None and is_zip else [begun[3]]
-            return any(self._memory(function, register) for register in of)
-        return False
+        over = gone_over(function, loop.header)
+        made = function.definitions[over] if over >= 0 else None
+        is_zip = made is not None and made[0] == op.CALL and function.dotted(made[3]) in _TOGETHER
+        of = [register for _, register in argument_registers(function, made)] if made is not None and is_zip else [over]
+        return any(self._memory(function, register) for register in of if register >= 0)
 
     # --- what a step is
 

@@ -12,6 +12,7 @@ from streamlint.facts.values.constructions import is_constructor
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import AMBIENT, NULL
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
@@ -67,7 +68,7 @@ class Marks:
         for call in self._waits(function):
             on = call.one("on")
             is_same = on is not None and places.of(function, behind_copies(function, on)) == place
-            if is_same and self.streams.beside.leads_to(function, record.instruction, call.instruction):
+            if is_same and leads_to(function, record.instruction, call.instruction):
                 return True
         return False
 

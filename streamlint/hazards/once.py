@@ -41,7 +41,7 @@ class Once:
 
     def is_first(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands behind a branch that is taken the first time alone."""
-        rare = Conditions(self.facts, function, function.control).rare({})
+        rare = Conditions(self.facts, function).rare({})
         home = function.blocks[one]
         return any(each.why == "the first time" and function.control.dominates(each.after, home) for each in rare)
 
@@ -59,7 +59,7 @@ class Once:
     def _is_once(self, caller: Function, call: Instruction, depth: int) -> bool:
         if self.is_first(caller, call) or self._leaves_state(caller, call):
             return True
-        return not any(True for _ in self.repetition.own(caller, call)) and self._runs_once(caller, depth)
+        return not caller.is_repeated(call) and self._runs_once(caller, depth)
 
     def _leaves_state(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction runs in one state of an object, which is put into another one there, and back by no constant."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.counters import is_counter, iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind_copies
 from streamlint.facts.code.objects import Site
@@ -44,12 +44,10 @@ class Owners:
     def _is_of_others(self, function: Function, loop: Loop, place: Place) -> bool:
         """Whether a place is of an element of something that the round of a loop has not put together of what is its own."""
         one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-        iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
-        if iterator is None or iterator[0] != op.ITER:
-            return one is not None and one[0] == op.NEXT
-        made = function.definitions[iterator[3]]
-        while made is not None and made[0] == op.CAST:
-            made = function.definitions[made[-1]]
+        if one is None or one[0] != op.NEXT:
+            return False
+        over = behind_copies(function, iterable_of(function, one), (op.CAST,))
+        made = function.definitions[over] if over >= 0 else None
         if made is None or made[0] != op.BUILD:
             return True
         return not all(self._is_of_round(function, loop, self.places.of(function, part)) for part in made[4:])
@@ -57,7 +55,8 @@ class Owners:
     def _is_ended(self, held: Held, end: End, header: int) -> bool:
         """Whether an end may be one of the object itself, before the loop of a header begins its next round."""
         keeping = self._keeping(held, self._named(held, end), end.instruction)
-        return any(leads_to(held.function, one, end.instruction, header) for one in keeping)
+        stops = frozenset(held.function.code.blocks[header][:1] if header != NOBODY else ())
+        return any(leads_to(held.function, one, end.instruction, stops) for one in keeping)
 
     def _keeping(self, held: Held, named: list[Place], end: Instruction) -> list[Instruction]:
         """What puts an object at the places that an end goes by: the end itself, if it ends what stood there before; what makes it, where
@@ -142,7 +141,7 @@ class Owners:
             return False
         if one[0] == op.NEXT:
             return True  # what a loop goes through has each key once
-        return is_counter(function, body.graph, body.home, one[2])
+        return is_counter(function, one[2])
 
 
 def replaces(function: Function, one: Instruction) -> bool:

@@ -9,7 +9,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ir.graph import Loop
 from streamlint.transfer.transfer import Transfer
 
 DEEPEST = 20
@@ -46,20 +46,12 @@ class Repetition:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
 
-    def own(self, function: Function, one: Instruction) -> Iterator[Loop]:
-        """The loops of its function around an instruction, the innermost first."""
-        graph, homes = function.control, function.blocks
-        place = graph.innermost[homes[one]]
-        while place != NOBODY:
-            yield graph.loops[place]
-            place = graph.loops[place].parent
-
     def of(self, function: Function, one: Instruction) -> Iterator[Round]:
         """The loops that repeat an instruction, the innermost first; those of callers behind those of its own function."""
         seen = set[tuple[Function, Instruction]]()  # a function may call from outside of its loop, and from within
         waiting: list[tuple[Function, Instruction, tuple[Site, ...]]] = [(function, one, ())]
         for where, instruction, calls in waiting:
-            yield from (Round(where, loop, calls) for loop in self.own(where, instruction))
+            yield from (Round(where, loop, calls) for loop in where.control.around(where.blocks[instruction]))
             if len(calls) < DEEPEST:
                 for caller, call in self.transfer.callers(where):
                     if caller is not function and (caller, call) not in seen:

@@ -168,7 +168,7 @@ class _Search:
         made = [] if origin.site is None else [origin.site]
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return True
-        return any(True for site in sites for _ in self.repetition.own(*site)) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
+        return any(site.function.is_repeated(site.instruction) for site in sites) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
 
     def _is_open(self, copy: HostCopy) -> bool:
         """Whether an upload of unknown size may find nothing to do: no work on its stream, or what is on the device already."""
@@ -201,7 +201,7 @@ class _Search:
             return False
         if size.counts:
             return True
-        if call.row.effect != "transfer" or any(True for _ in self.repetition.own(call.function, call.instruction)):
+        if call.row.effect != "transfer" or call.function.is_repeated(call.instruction):
             return False
         for register in call.all("dtype"):
             for value in self.origins.contexts.values(Known(call.function, register, ())):
@@ -259,7 +259,7 @@ class _Search:
 
     def _is_repeated(self, sites: list[Site]) -> bool:
         """Whether a loop repeats the copy: its own, one on the way to it, or one of callers."""
-        if any(True for site in sites for _ in self.repetition.own(site.function, site.instruction)):
+        if any(site.function.is_repeated(site.instruction) for site in sites):
             return True
         return any(True for _ in self.repetition.of(sites[0].function, sites[0].instruction))
 

@@ -9,7 +9,6 @@ from streamlint.findings import Finding, Step
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Direction, Memory, Refusal
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.same_requests import SameRequests
 from streamlint.hazards.warm_ups import WarmUps
 from streamlint.ordering.captures.capture_walk import Refused
 from streamlint.ordering.captures.captures import Captures
@@ -24,9 +23,9 @@ _MADE = {"pinning-thread": "loader created here"}
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule, captures = RULE(), Captures(context.transfer)
-    warm_ups, requests = WarmUps(context.transfer), SameRequests(context.transfer, captures.places)
+    warm_ups = WarmUps(context.transfer)
     for refused in captures.find():
-        if not (warm_ups.has_run(refused) or requests.is_done_before(refused)):
+        if not warm_ups.has_run(refused):
             yield rule.report(_operation(context, refused))
 
 

@@ -61,7 +61,7 @@ class Spins:
 
     def _is_of_inner(self, around: Round, one: Instruction) -> bool:
         """Whether an instruction brings the next event to a loop within the round."""
-        return one[0] == op.NEXT and next(self.repetition.own(around.function, one)).header != around.loop.header
+        return one[0] == op.NEXT and next(around.function.control.around(around.function.blocks[one])).header != around.loop.header
 
     def _only_asks(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is a query, or nothing that takes time."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
 from streamlint.facts.code.objects import Instance, Site
 from streamlint.facts.code.passing import is_put
 from streamlint.facts.values.constructions import is_constructor
@@ -92,7 +93,7 @@ class Streams(Churning):
     def _destroyed(self, function: Function, one: Instruction) -> Iterator[int]:
         if one[0] not in (op.CALL, op.INVOKE):
             return
-        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
+        name = last_name(function, one)
         for call in self.transfer.modelled(function, one) if name in self._names else ():
             of = call.one("of", call.receiver) if call.row.effect == "destroy" else None
             if of is not None:

@@ -1,20 +1,23 @@
-"""What a capture finds made already: an operation that runs once and keeps what it makes, and that an earlier call has run."""
+"""What a capture finds made already: an operation that runs once, or once for each request, and that an earlier call has run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.instructions import behind, behind_copies, unnegated
 from streamlint.facts.code.objects import Site
 from streamlint.hazards.every_round import EveryRound
+from streamlint.hazards.kept_sizes import root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.capture_walk import Refused
-from streamlint.ordering.places.places import Place, Places
+from streamlint.ordering.places.leading import leads_to
+from streamlint.ordering.places.places import OWN, Place, Places
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import is_stream
 from streamlint.waits.operands import argument_registers, operand_of
-from streamlint.waits.questions import conditions
+from streamlint.waits.questions import alike, conditions
 
 _DEEPEST = 3
 _MOST_CALLERS = 8
@@ -29,12 +32,27 @@ class WarmUps:
         self.transfer = transfer
         self.places = transfer.one_of(Places, transfer.facts)
         self.rounds = transfer.one_of(EveryRound, transfer, self.places)
+        self.requests = SameRequests(transfer, self.rounds)
 
     def has_run(self, refused: Refused) -> bool:
-        """Whether a call before a capture has run a refused operation that runs once."""
+        """Whether a call before a capture has run a refused operation that runs once, or made the same request of one."""
         chain = (*refused.calls, refused.site)
         begin = refused.capture.begin
-        if begin.function.is_cpp or chain[0].function is not begin.function or len(chain) < 2:
+        if chain[0].function is not begin.function or len(chain) < 2:
+            return False
+        return self._has_run_once(chain, begin) or self._has_asked(chain, begin)
+
+    def _has_asked(self, chain: tuple[Site, ...], begin: Site) -> bool:
+        """Whether an operation runs for the first request only, and its function has made the same request before the capture."""
+        function, captured = chain[0]
+        if not any(map(self.rounds.runs_for_first, chain[1:])):
+            return False
+        read = frozenset(name for site in chain[1:] for name in _members(site.function))
+        before = (one for one in function.by_opcode[captured[0]] if one != captured and _precedes(function, one, begin.instruction))
+        return any(self.requests.is_same(function, one, captured, read) for one in before)
+
+    def _has_run_once(self, chain: tuple[Site, ...], begin: Site) -> bool:
+        if begin.function.is_cpp:
             return False
         last = next((index for index in range(1, len(chain)) if self._runs_once(chain[index])), 0)
         return last > 0 and self._is_run_before(chain[0], chain[1].function, begin, self._hangs_on_arguments(chain[1 : last + 1]), _DEEPEST)
@@ -127,5 +145,64 @@ class WarmUps:
 def _precedes(function: Function, first: Instruction, second: Instruction) -> bool:
     """Whether an instruction has run before another one, or a loop around it that has ended then."""
     block, graph = function.blocks[second], function.control
-    around = [loop for loop in graph.loops if function.blocks[first] in loop.body and block not in loop.body]
+    around = (loop for loop in graph.around(function.blocks[first]) if block not in loop.body)
     return function.runs_before(first, second) or any(graph.dominates(loop.header, block) for loop in around)
+
+
+class SameRequests:
+    """Compares what two calls of a function ask for."""
+
+    def __init__(self, transfer: Transfer, rounds: EveryRound) -> None:
+        self.transfer = transfer
+        self.places = rounds.places
+        self.sizes = rounds.sizes
+
+    def _callees(self, function: Function, one: Instruction) -> set[Function]:
+        return {edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed}
+
+    def is_same(self, function: Function, one: Instruction, captured: Instruction, members: frozenset[str]) -> bool:
+        """Whether two calls ask one object for the same, and nothing that they read is set in between: of their callees some members."""
+        if self._callees(function, one) != self._callees(function, captured) or self._asked(function, one) != self._asked(
+            function, captured
+        ):
+            return False
+        read = [OWN, *(self.places.of(function, register) for register in op.reads(captured) if register >= 0)]
+        between = list(self._set_between(function, one, captured))
+        return not any(_is_read(target, place, members) for target in between for place in read)
+
+    def _asked(self, function: Function, one: Instruction) -> list[object]:
+        """What a call asks for, and of which object. A stream is no part of it."""
+        given: list[tuple[object, int]] = list(argument_registers(function, one))
+        registers = [("receiver", one[3]), *given] if one[0] == op.INVOKE else given
+        return [(kind, self._said(function, register)) for kind, register in registers]
+
+    def _said(self, function: Function, register: int) -> object:
+        if register < 0 or is_stream(self.transfer.values(function, register)):
+            return None
+        return alike(function, behind_copies(function, register))
+
+    def _set_between(self, function: Function, first: Instruction, second: Instruction) -> Iterator[Place]:
+        """The places that may be set behind one call and before another one; a call like these sets nothing new."""
+        asked, entered = self._asked(function, second), self._callees(function, second)
+        for one in function.code.instructions():
+            if one in (first, second) or not (leads_to(function, first, one) and leads_to(function, one, second)):
+                continue
+            yield from (place for place, _ in self.sizes.assigned_at(function, one))
+            if one[0] in (op.CALL, op.INVOKE) and not (self._callees(function, one) == entered and self._asked(function, one) == asked):
+                yield from (place for place, _ in self.sizes.assigned(function, one))
+            if one[0] == op.INVOKE and not self.transfer.edges(function, one) and not function.invokes(one, "looks-into"):
+                yield root_place(self.places.of(function, one[3]))
+
+
+def _members(function: Function) -> Iterator[str]:
+    """The members that a function reads."""
+    yield from (function.text(one[4]) for one in function.by_opcode[op.ATTR])
+    yield from (function.text(one[3]) for one in function.by_opcode[op.NAME])
+
+
+def _is_read(target: Place, place: Place, members: frozenset[str]) -> bool:
+    """Whether what is set is a place that a call is given, what holds it, or a member of it that the call reads."""
+    if target.root != place.root:
+        return False
+    holder, inner = root_place(place).path, target.path
+    return holder[: len(inner)] == inner or (inner[: len(holder)] == holder and inner[-1] in members)

@@ -141,6 +141,13 @@ class Graph:
                 found[block] = index
         return found
 
+    def around(self, block: int) -> Iterator[Loop]:
+        """The loops around a block, the innermost first."""
+        place = self.innermost[block]
+        while place != NOBODY:
+            yield self.loops[place]
+            place = self.loops[place].parent
+
     def every_round(self, loop: Loop) -> frozenset[int]:
         """The blocks that each round runs which is followed by another one; of an irreducible loop, none is known."""
         if not loop.is_natural:

@@ -8,7 +8,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Constant, Container, DeviceValue, External, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.code.objects import (
+    Constant,
+    DeviceValue,
+    External,
+    LibraryObject,
+    Memory,
+    Object,
+    Site,
+    Unknown,
+    is_module,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
@@ -145,7 +155,7 @@ class HostCopies:
     def _moved(self, call: ModelledCall, known: Known) -> Iterator[HostCopy]:
         made = self.contexts.definition(known)
         values = list(self.contexts.values(known))
-        if made is None or made[0] not in (op.CALL, op.INVOKE) or not values or not all(map(_is_module, values)):
+        if made is None or made[0] not in (op.CALL, op.INVOKE) or not values or not all(map(is_module, values)):
             return
         if any(use is not call.instruction and self._moves(known, use) for use in known.function.uses[known.register]):
             return
@@ -277,7 +287,3 @@ class HostCopies:
 def may_meet(first: Origin, second: Origin) -> bool:
     """Whether the same calls may have passed two memories to the function that copies."""
     return all(one == other for one, other in zip(reversed(first.passed), reversed(second.passed), strict=False))
-
-
-def _is_module(value: Object) -> bool:
-    return (isinstance(value, LibraryObject) and value.kind == "module") or (isinstance(value, Container) and value.kind == "modules")

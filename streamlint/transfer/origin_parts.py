@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.code.counters import iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import uncast
 from streamlint.facts.code.objects import Container, Site
@@ -62,12 +63,11 @@ class Parts(Made):
         """Of a loop over the tensors of a module, by their names or without: the way to the module."""
         function = way.known.function
         is_named = one[0] == op.UNPACK and one[4:] == (1, 2, op.NONE)
-        taken = function.definitions[one[3]] if is_named and one[3] >= 0 else one
-        begun = function.definitions[taken[3]] if taken is not None and taken[0] == op.NEXT else None
-        made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
-        if begun is None or made is None or made[0] != op.INVOKE or function.text(made[4]) not in self._listing:
+        over = iterable_of(function, function.definitions[one[3]] if is_named and one[3] >= 0 else one)
+        made = function.definitions[over] if over >= 0 else None
+        if made is None or made[0] != op.INVOKE or function.text(made[4]) not in self._listing:
             return []
-        parts = {call.row.get("part") for call in self.calls(way.known._replace(register=begun[3]), made)}
+        parts = {call.row.get("part") for call in self.calls(way.known._replace(register=over), made)}
         return [self.viewed(way, one).at(made[3])] if ("named" if is_named else "members") in parts else []
 
     @cached_property
@@ -103,8 +103,8 @@ class Parts(Made):
             taken = function.definitions[one[3]] if one[3] >= 0 else None
         if taken is None or taken[0] != op.NEXT:
             return one[3]
-        begun = function.definitions[taken[3]]
-        made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
+        over = iterable_of(function, taken)
+        made = function.definitions[over] if over >= 0 else None
         trait: Trait = "gives-values" if taken is one else "gives-entries"
         return made[3] if made is not None and len(made) == 6 and function.invokes(made, trait) else one[3]
 
@@ -251,9 +251,8 @@ class Parts(Made):
 
 def _is_own_key(function: Function, one: Instruction) -> bool:
     """``for key in batch: batch[key]``: what is gone through are keys."""
-    taken = function.definitions[uncast(function, one[4])]
-    begun = function.definitions[taken[3]] if taken is not None and taken[0] == op.NEXT else None
-    return begun is not None and begun[0] == op.ITER and uncast(function, begun[3]) == uncast(function, one[3])
+    over = iterable_of(function, function.definitions[uncast(function, one[4])])
+    return over >= 0 and uncast(function, over) == uncast(function, one[3])
 
 
 def _displayed(way: Way, one: Instruction) -> Iterator[Way | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Constant, Object, Scalar
@@ -28,10 +28,9 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
     """The registers whose numbers hang on a branch; None where more than that does: calls but for messages, tensors, the loop's end."""
     function, graph = body.function, body.graph
     block = body.home[branch]
-    join = graph.post_dominators[block]
-    if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
+    inside = between(graph, block)
+    if inside is None:
         return None
-    inside = between(graph, graph.successors[block], block, join)
     found: list[int] = []
     for one in (one for number in inside for one in function.code.blocks[number]):
         if one[0] in _KEEPING:
@@ -41,7 +40,7 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
                 return None
         elif one[0] not in _CHOOSING:
             return None
-    found += _decided(function, join, {*inside, block})
+    found += _decided(function, graph.post_dominators[block], {*inside, block})
     return tuple(dict.fromkeys(found)) if all(_is_number(facts, function, each) for each in found) else None
 
 
@@ -55,17 +54,17 @@ def _decided(function: Function, join: int, inside: Collection[int]) -> Iterator
 
 def straight_way(body: Body, block: int, edge: int) -> list[int] | None:
     """The blocks of the way from an edge of a branch to where its ways meet, if nothing branches on it; None of another one."""
-    graph = body.graph
+    inside = between(body.graph, block, edge) if body.graph.predecessors[edge] == [block] else None
+    return inside if inside and all(body.function.code.blocks[number][-1][0] == op.JUMP for number in inside) else None
+
+
+def between(graph: Graph, block: int, *edges: int) -> list[int] | None:
+    """The blocks that run between a branch, or edges of it, and where its ways meet: also those to which other branches lead (``a or
+    b``). None where the ways meet in another round."""
     join = graph.post_dominators[block]
-    if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
+    if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
         return None
-    inside = between(graph, [edge], block, join)
-    return inside if all(body.function.code.blocks[number][-1][0] == op.JUMP for number in inside) else None
-
-
-def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[int]:
-    """The blocks that run between a branch and where its ways meet: also those to which other branches lead as well (``a or b``)."""
-    return list(graph.reach(starts, (block, join)))
+    return list(graph.reach(edges or graph.successors[block], (block, join)))
 
 
 def _is_number(facts: Facts, function: Function, register: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint.facts.code.counters import gone_over
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind
 from streamlint.facts.repetition.effects import Effect
@@ -43,7 +44,6 @@ def evaluates(hot: HotRegions, function: Function, loop: Loop) -> bool:
 
 
 def _goes_over_data(function: Function, loop: Loop) -> bool:
-    begun = (function.definitions[one[3]] for one in function.code.blocks[loop.header] if one[0] == op.MORE)
-    source = next((one[3] for one in begun if one is not None and one[0] == op.ITER), op.NONE)
+    source = gone_over(function, loop.header)
     made = behind(function, [source], lambda one: [each for _, each in argument_registers(function, one)] if one[0] == op.CALL else ())
     return source >= 0 and not any(one[0] == op.CALL and function.dotted(one[3]) == "range" for one in made)

@@ -7,6 +7,7 @@ moves. A parameter whose default is the GPU may be one.
 from __future__ import annotations
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
 from streamlint.facts.code.objects import Constant, Object
 from streamlint.facts.values.selectors import DEVICE_WORDS, HOST_WORDS
 from streamlint.ir import Instruction
@@ -40,7 +41,7 @@ def _words(function: Function, register: int, seen: set[int]) -> frozenset[str]:
         parts = [_words(function, part, seen) for part in one[3:]]
         return frozenset().union(*parts) if all(parts) else frozenset()
     if one[0] in (op.CALL, op.INVOKE) and len(one) > 5:
-        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        name = last_name(function, one)
         given = one[6] if one[0] == op.INVOKE and len(one) > 6 else one[5] if one[0] == op.CALL else op.NONE
         return _words(function, given, seen) if name == _DEVICE else frozenset()
     word = function.constant(register)

@@ -115,13 +115,10 @@ def _is_choice(body: Body, *edges: int) -> bool:
 def _only_chooses(body: Body, block: int, tested: int) -> bool:
     """Whether all that hangs on a test is which value a variable has, one computed from what was tested: ``torch.where`` does that."""
     function, graph = body.function, body.graph
-    join = graph.post_dominators[block]
-    if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
+    inside = between(graph, block)
+    if inside is None or any(one[0] not in _CHOOSING for number in inside for one in function.code.blocks[number]):
         return False
-    inside = between(graph, graph.successors[block], block, join)
-    if any(one[0] not in _CHOOSING for number in inside for one in function.code.blocks[number]):
-        return False
-    merged = [register for one in function.code.blocks[join] if one[0] == op.PHI for register in one[3:]]
+    merged = [register for one in function.code.blocks[graph.post_dominators[block]] if one[0] == op.PHI for register in one[3:]]
     computed = [one for register in merged if (one := function.definitions[register]) is not None and body.home[one] in inside]
     return any(tested in op.reads(one) for one in computed if one[0] == op.BINARY)
 

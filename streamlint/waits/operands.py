@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.handing import Called, receiver_of
-from streamlint.facts.code.instructions import DICT, LIST, arguments_of, behind
+from streamlint.facts.code.instructions import DICT, LIST, arguments_of, behind, last_name
 from streamlint.facts.code.objects import Constant, CppName, DeviceValue, External, Memory
 from streamlint.facts.files.autograd import offset_of
 from streamlint.facts.graph.facts import Facts
@@ -267,7 +267,7 @@ def makes_nothing(function: Function, one: Instruction | None) -> bool:
     """Whether a factory makes memory of no elements: of a display without any, of a shape that names 0, or of nothing."""
     if one is None or one[0] not in (op.CALL, op.INVOKE):
         return False
-    name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+    name = last_name(function, one)
     every = argument_registers(function, one)
     given = [register for kind, register in every if kind is None]
     if name in function.known("of-data"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.code.instructions import behind, last_name, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -62,7 +62,7 @@ def says_odd(function: Function, register: int) -> bool | None:
             said = _call_says_odd(function, one)
             if said is not None:
                 return said != turned
-            if _called(function, one) not in function.known("same-question"):
+            if last_name(function, one) not in function.known("same-question"):
                 return None
             register = next(iter(asked_of(function, one)), op.NONE)
         else:
@@ -72,7 +72,7 @@ def says_odd(function: Function, register: int) -> bool | None:
 
 def _call_says_odd(function: Function, one: Instruction) -> bool | None:
     """Whether a call that gives true says so: ``isnan(x)``, ``x.ne(x)``; None if it does not ask that."""
-    name, asked = _called(function, one), asked_of(function, one)
+    name, asked = last_name(function, one), asked_of(function, one)
     if name in function.known("odd-if-true", "odd-if-false"):
         return name in function.known("odd-if-true")
     is_of_one = name in function.known("unequal", "equal") and len(asked) == 2 and asked[0] == asked[1]
@@ -92,7 +92,7 @@ def is_set_aside(function: Function, one: Instruction, holds: bool) -> bool:
         return function.text(one[4]) == "training" and not holds
     if one[0] not in (op.CALL, op.INVOKE):
         return False
-    name = _called(function, one)
+    name = last_name(function, one)
     return name in (function.known("exporting", "loud") if holds else function.known("asks-gradients"))
 
 
@@ -176,11 +176,6 @@ def _constants(one: Instruction) -> Iterator[int]:
 
 def _definition(function: Function, register: int) -> Instruction | None:
     return function.definitions[register] if register >= 0 else None
-
-
-def _called(function: Function, one: Instruction) -> str:
-    """The last part of the name of what is called."""
-    return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
 
 
 def _is_value(function: Function, register: int) -> bool:

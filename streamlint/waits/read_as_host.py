@@ -11,7 +11,7 @@ from functools import cached_property
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
-from streamlint.facts.code.objects import BoundMethod, Container, External, Instance, LibraryObject, Object, Site
+from streamlint.facts.code.objects import BoundMethod, External, Instance, Object, Site, is_module
 from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.facts.graph.unused import Unused
 from streamlint.ir import Instruction
@@ -185,8 +185,7 @@ class ReadAsHost:
         """Whether a call runs a module of a library."""
         called = self.facts.callees(function, one)
         return any(
-            _is_module(each.receiver if isinstance(each, (BoundMethod, External)) and each.receiver is not None else each)
-            for each in called
+            is_module(each.receiver if isinstance(each, (BoundMethod, External)) and each.receiver is not None else each) for each in called
         )
 
     def _made(self, held: Iterable[Held]) -> frozenset[Held]:
@@ -229,7 +228,7 @@ class ReadAsHost:
 
     def _objects(self, held: Held) -> frozenset[Object]:
         values = self.facts.values(held.function, held.register).values if held.register >= 0 else ()
-        return frozenset(value for value in values if isinstance(value, Instance) or _is_module(value))
+        return frozenset(value for value in values if isinstance(value, Instance) or is_module(value))
 
 
 def _calls_to(held: Held) -> Iterator[tuple[Function, Site]]:
@@ -251,7 +250,3 @@ def called_by(given: Given, function: Function, one: Instruction, context: Conte
         return []
     called = Held(function, one[3], context)
     return [called] if one[0] == op.CALL else list(given.members.of(called, one[3], function.text(one[4])) or ())
-
-
-def _is_module(value: Object) -> bool:
-    return (isinstance(value, LibraryObject) and value.kind == "module") or (isinstance(value, Container) and value.kind == "modules")

@@ -2,25 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import NamedTuple
 
 from streamlint.facts.code.functions import ClassInfo, Function
-from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.instructions import behind_copies, uncast, unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, Loop
+from streamlint.ir.graph import Loop
 
 _DEEPEST = 4
 
 
-def is_counter(
-    function: Function,
-    graph: Graph,
-    home: Mapping[Instruction, int],
-    register: int,
-    depth: int = _DEEPEST,
-    known: Callable[[Instruction], bool] | None = None,
-) -> bool:
+class Count(NamedTuple):
+    """What the rounds of a loop count: the number of the first one, how much more that of the next one is, and the register that holds the
+    number at which they end, or something of that length. None and NONE where that is not known."""
+
+    start: object
+    step: object
+    end: int = op.NONE
+    is_length: bool = False
+
+
+def iterable_of(function: Function, one: Instruction | None) -> int:
+    """The register of what a loop goes over, of which an instruction takes an element, or asks for one; NONE of other instructions."""
+    iterator = function.definitions[one[3]] if one is not None and one[0] in (op.NEXT, op.MORE) else None
+    return iterator[3] if iterator is not None and iterator[0] == op.ITER else op.NONE
+
+
+def gone_over(function: Function, header: int) -> int:
+    """The register of what the loop goes over that begins with a block; NONE of another loop."""
+    heads = (iterable_of(function, one) for one in function.code.blocks[header] if one[0] == op.MORE)
+    return next((register for register in heads if register >= 0), op.NONE)
+
+
+def range_of(function: Function, register: int) -> tuple[int, ...]:
+    """What ``range`` is given where a register holds its result."""
+    return _given_to(function, register, "range")
+
+
+def count_of(function: Function, one: Instruction) -> Count | None:
+    """What an instruction counts: the elements of ``range``, the first parts of those of ``enumerate``, or what each round raises."""
+    if one[0] == op.PHI:
+        loop = function.loop_heads.get(function.blocks[one])
+        begins, step = raised(function, loop, one) if loop is not None else ([], 0)
+        return Count(function.constant(uncast(function, begins[0])) if len(begins) == 1 else None, step) if step else None
+    if one[0] == op.NEXT and (given := range_of(function, iterable_of(function, one))):
+        start = function.constant(given[0]) if len(given) > 1 else 0
+        return Count(start, function.constant(given[2]) if len(given) > 2 else 1, given[:2][-1])
+    if one[0] == op.UNPACK and one[4] == 0 and (given := _enumerated(function, one)):
+        start = function.constant(given[1]) if len(given) > 1 else 0
+        return Count(start, 1, given[0] if start == 0 else op.NONE, True)
+    return None
+
+
+def raised(function: Function, loop: Loop, phi: Instruction) -> tuple[list[int], int]:
+    """What a variable holds before a loop, and by how much each of its rounds raises it; 0 where not all do so by the same."""
+    begins, steps = list[int](), set[int]()
+    for register, block in zip(phi[3:], function.phi_order[loop.header], strict=True):
+        if block not in loop.body:
+            begins.append(register)
+            continue
+        base, step = moved(function, register)
+        steps.add(step if base == phi[2] else 0)
+    return begins, steps.pop() if len(steps) == 1 else 0
+
+
+def moved(function: Function, register: int) -> tuple[int, int]:
+    """The register to which whole numbers are added, and their sum: ``i + 1``; 0 to what is no such sum."""
+    total = 0
+    for _ in range(_DEEPEST):
+        register = behind_copies(function, register)
+        one = function.definitions[register] if register >= 0 else None
+        sign = function.text(one[3]).rstrip("=") if one is not None and one[0] in (op.BINARY, op.INPLACE) else ""
+        sides = (one[4:6], one[5:3:-1]) if one is not None and sign == "+" else (one[4:6],) if one is not None and sign == "-" else ()
+        found = next(((left, number) for left, right in sides if isinstance(number := function.constant(right), int)), None)
+        if found is None:
+            break
+        register, total = found[0], total + (found[1] if sign == "+" else -found[1])
+    return register, total
+
+
+def is_counter(function: Function, register: int, depth: int = _DEEPEST, known: Callable[[Instruction], bool] | None = None) -> bool:
     """Whether a register holds the number of a loop's round, or that and a constant; what is ``known`` to count does so too."""
     register = _behind_variable(function, register)
     one = function.definitions[register] if register >= 0 else None
@@ -31,8 +94,8 @@ def is_counter(
     if one[0] in (op.NEXT, op.UNPACK):
         return is_number_of_round(function, one)
     if one[0] in (op.BINARY, op.INPLACE):
-        return any(is_counter(function, graph, home, left, depth - 1, known) for left in _moved(function, one))
-    if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
+        return any(is_counter(function, left, depth - 1, known) for left in _moved(function, one))
+    if one[0] == op.PHI and function.blocks[one] in function.loop_heads:
         return any(_is_raised(function, value, register) for value in one[3:])
     return one[0] == op.ATTR and _is_raised_attribute(function, one)
 
@@ -49,7 +112,7 @@ def counts_rounds(function: Function, condition: int) -> bool:
     if one is None or one[0] != op.COMPARE:
         return one is not None and one[0] == op.MORE
     sides = [side for side in one[4:6] if side >= 0 and (made := function.definitions[side]) is not None and made[0] == op.PHI]
-    return any(is_counter(function, function.control, function.blocks, side) for side in sides)
+    return any(is_counter(function, side) for side in sides)
 
 
 def empties(function: Function, condition: int, loop: Loop) -> bool:
@@ -60,17 +123,19 @@ def empties(function: Function, condition: int, loop: Loop) -> bool:
 
 def is_number_of_round(function: Function, one: Instruction) -> bool:
     """Whether an instruction takes the number of a round: the element of ``range``, or the first part of that of ``enumerate``."""
-    if one[0] == op.UNPACK and one[4] == 0:
-        source = function.definitions[one[3]]
-        return source is not None and source[0] == op.NEXT and _called(function, source[3]) == "enumerate"
-    return one[0] == op.NEXT and _called(function, one[3]) == "range"
+    if one[0] == op.UNPACK:
+        return one[4] == 0 and bool(_enumerated(function, one))
+    return one[0] == op.NEXT and bool(range_of(function, iterable_of(function, one)))
 
 
-def _called(function: Function, iterator: int) -> str:
-    """The function whose result is iterated over."""
-    one = function.definitions[iterator]
-    source = function.definitions[one[3]] if one is not None and one[0] == op.ITER else None
-    return function.dotted(source[3]) if source is not None and source[0] == op.CALL else ""
+def _enumerated(function: Function, one: Instruction) -> tuple[int, ...]:
+    """What ``enumerate`` is given of whose elements an instruction takes a part."""
+    return _given_to(function, iterable_of(function, function.definitions[one[3]]), "enumerate")
+
+
+def _given_to(function: Function, register: int, name: str) -> tuple[int, ...]:
+    one = function.definitions[register] if register >= 0 else None
+    return one[5:] if one is not None and one[0] == op.CALL and function.dotted(one[3]) == name else ()
 
 
 def _is_raised(function: Function, value: int, register: int, depth: int = _DEEPEST) -> bool:

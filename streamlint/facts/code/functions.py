@@ -82,6 +82,15 @@ class Function:
         (block, index), (other, place) = self.homes[first], self.homes[second]
         return index < place if block == other else self.control.dominates(block, other)
 
+    def is_followed_by(self, first: Instruction, second: Instruction) -> bool:
+        """Whether each path on from an instruction comes to another one."""
+        (block, index), (other, place) = self.homes[first], self.homes[second]
+        return index < place if block == other else self.control.post_dominates(other, block)
+
+    def is_repeated(self, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of the function."""
+        return self.control.innermost[self.blocks[one]] != NOBODY
+
     @cached_property
     def blocks(self) -> dict[Instruction, int]:
         """By instruction: its block."""
@@ -123,6 +132,11 @@ class Function:
         for instruction in self.code.instructions():
             found[instruction[0]].append(instruction)
         return found
+
+    @cached_property
+    def reached(self) -> dict[tuple[Instruction, frozenset[Instruction]], dict[int, list[tuple[int, int]]]]:
+        """What paths lead to from behind instructions, by these and by what ends the paths; `ordering.places.leading` fills it."""
+        return {}
 
     @cached_property
     def said(self) -> dict[tuple[int, int], tuple[object, ...]]:

@@ -311,6 +311,11 @@ class Objects:
         return found
 
 
+def is_module(value: Object) -> bool:
+    """Whether a value is a module, or a list of modules."""
+    return (isinstance(value, LibraryObject) and value.kind == "module") or (isinstance(value, Container) and value.kind == "modules")
+
+
 def are_plain(values: Collection[Object]) -> bool:
     """Whether something is known of a value, and it is nothing but numbers and texts."""
     return bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)

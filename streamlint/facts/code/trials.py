@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
@@ -15,37 +15,37 @@ _COMBINING = frozenset({op.BINARY, op.INPLACE, op.CALL, op.INVOKE})
 _FOLLOWED = _COMPUTING | {op.ATTR, op.ITEM, op.UNPACK, op.PHI, op.COPY}
 
 
-def is_search(function: Function, home: Mapping[Instruction, int], loop: Loop) -> bool:
+def is_search(function: Function, loop: Loop) -> bool:
     """Whether a loop doubles or halves what its condition compares: it comes round a few times, until it has found something."""
     compared = {register for one in function.code.blocks[loop.header] if one[0] == op.COMPARE for register in one[4:6]}
     variables = [one for one in function.code.blocks[loop.header] if one[0] == op.PHI and one[2] in compared]
     for one in variables:
-        back = _slice(function, home, list(one[3:]), loop.body)
+        back = _slice(function, list(one[3:]), loop.body)
         scaled = (function.definitions[register] for register in back)
         for step in scaled:
             if step is None or step[0] not in (op.BINARY, op.INPLACE) or function.text(step[3]) not in _SCALING:
                 continue
-            if _slice(function, home, list(step[4:6]), loop.body) & {variable[2] for variable in variables}:
+            if _slice(function, list(step[4:6]), loop.body) & {variable[2] for variable in variables}:
                 return True
     return False
 
 
-def _slice(function: Function, home: Mapping[Instruction, int], registers: list[int], blocks: frozenset[int]) -> set[int]:
+def _slice(function: Function, registers: list[int], blocks: frozenset[int]) -> set[int]:
     """The registers of a loop from which others are computed, calls aside."""
     found: set[int] = set()
     while registers:
         register = registers.pop()
         one = function.definitions[register] if register >= 0 else None
-        if one is None or register in found or home[one] not in blocks:
+        if one is None or register in found or function.blocks[one] not in blocks:
             continue
         found.add(register)
         registers += op.reads(one) if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY) else []
     return found
 
 
-def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozenset[int] | None) -> bool:
+def is_trial(function: Function, blocks: frozenset[int] | None) -> bool:
     """Whether blocks make leaves, of no data, whose gradients they read, and step nothing: a function is tried out."""
-    calls = [one for one in function.by_opcode[op.INVOKE] if blocks is None or home[one] in blocks]
+    calls = [one for one in function.by_opcode[op.INVOKE] if blocks is None or function.blocks[one] in blocks]
     if any(function.text(one[4]) in function.known("of-optimizer") for one in calls):
         return False
     made = {one[2] for one in calls if _makes_leaf(function, one)}

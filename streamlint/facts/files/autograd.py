@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.code.functions import ClassInfo, Function
-from streamlint.facts.code.instructions import arguments_of
+from streamlint.facts.code.instructions import arguments_of, last_name
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -29,7 +29,7 @@ def offset_of(function: Function, call: Instruction, callee: Function) -> int | 
     name = callee.code.name
     if callee.has_receiver:
         return 1
-    if name not in ("forward", "backward") or not callee.is_static or called_as(function, call) == name:
+    if name not in ("forward", "backward") or not callee.is_static or last_name(function, call) == name:
         return 0
     if name == "backward":
         return None
@@ -54,8 +54,3 @@ def takes_context(function: Function) -> bool:
     """Whether the first parameter of a function is the context."""
     is_step = function.code.name in ("backward", "setup_context") or (function.code.name == "forward" and has_context(function))
     return function.is_static and function.owner is not None and is_step
-
-
-def called_as(function: Function, call: Instruction) -> str:
-    """The last part of the name by which a call calls."""
-    return function.text(call[4]) if call[0] == op.INVOKE else function.dotted(call[3]).rpartition(".")[2]

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import range_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Constant, Instance, LibraryObject
 from streamlint.facts.code.stores import Store
@@ -22,7 +23,7 @@ from streamlint.facts.graph.kept_counts import classes_of
 from streamlint.facts.values.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
 
 NEVER = "never, as far as the program tells"
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -44,8 +45,8 @@ class Rare(NamedTuple):
 class Conditions(FirstTimes):
     """Classifies the branches of one function."""
 
-    def __init__(self, facts: Facts, function: Function, graph: Graph) -> None:
-        super().__init__(facts, function, graph)
+    def __init__(self, facts: Facts, function: Function) -> None:
+        super().__init__(facts, function)
         self._known: dict[int, list[Rare]] = {}
 
     def decided(self, flags: Flags) -> list[Rare]:
@@ -239,8 +240,7 @@ class Conditions(FirstTimes):
 
     def _is_stretch(self, register: int) -> bool:
         """Whether a register holds numbers that follow one another: ``range(10, n)``."""
-        one = self._definition(register)
-        return one is not None and one[0] == op.CALL and self.function.dotted(one[3]) == "range" and len(one) < 8
+        return 0 < len(range_of(self.function, register)) < 3
 
     def _starts_over(self, operator: str, left: int, right: int, taken: int, other: int) -> int | None:
         """The edge behind which what counts rounds up to a number is set back, or the number moves on with it: ``step - last >= every``."""
@@ -292,7 +292,7 @@ class Conditions(FirstTimes):
         callees = list(self.facts.callee_functions(self.function, one))
         ends = callees[0].by_opcode[op.RETURN] if len(callees) == 1 and callees[0] is not self.function else ()
         if len(ends) == 1 and ends[0][2] >= 0:
-            inner = Conditions(self.facts, callees[0], callees[0].control)
+            inner = Conditions(self.facts, callees[0])
             yield from ((why, taken if truth else other) for why, truth in inner.seldom(ends[0][2]))
 
     def _is_switched_on_rarely(self, one: Instruction) -> bool:
@@ -305,7 +305,7 @@ class Conditions(FirstTimes):
             if truth is False or (truth is None and _keeps(store.function, store.value, self.function.text(one[4]))):
                 is_reset = is_reset or store.function.code.name != "__init__"
                 continue
-            inner = Conditions(self.facts, store.function, store.function.control)
+            inner = Conditions(self.facts, store.function)
             if truth is None:  # it is set to what a round asks
                 if not any(truth for _, truth in inner.seldom(store.value)):
                     return False

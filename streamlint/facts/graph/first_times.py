@@ -14,7 +14,6 @@ from streamlint.facts.graph.kept_counts import counts_in_attribute
 from streamlint.facts.values.kept_entries import differs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
 
 Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
@@ -23,11 +22,11 @@ Settles = Callable[[Function, int], bool]
 class FirstTimes:
     """Answers for the branches of one function."""
 
-    def __init__(self, facts: Facts, function: Function, graph: Graph) -> None:
+    def __init__(self, facts: Facts, function: Function) -> None:
         self.facts = facts
         self.function = function
-        self.graph = graph
-        self.home = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        self.graph = function.control
+        self.home = function.blocks
 
     def _definition(self, register: int) -> Instruction | None:
         return self.function.definitions[register] if register >= 0 else None
@@ -40,7 +39,7 @@ class FirstTimes:
 
     def is_counter(self, register: int) -> bool:
         """Whether a register counts rounds of a loop of the function, of the program, or of a framework."""
-        return is_counter(self.function, self.graph, self.home, register, known=self._is_kept_count)
+        return is_counter(self.function, register, known=self._is_kept_count)
 
     def _is_kept_count(self, one: Instruction) -> bool:
         """Whether an instruction reads what counts the rounds of a loop elsewhere."""
@@ -146,7 +145,7 @@ class FirstTimes:
             return all(self.home[made] in loop.body for loop in self.graph.loops if edge in loop.body)
         values = self._values(container) if made is not None and made[0] == op.PARAM else ()
         given = ((value.frame.function, value.instruction) for value in values if isinstance(value, Container))
-        return any(function.control.innermost[function.blocks[one]] != NOBODY for function, one in given)
+        return any(function.is_repeated(one) for function, one in given)
 
     def _is_put_into(self, container: int, edge: int) -> bool:
         """Whether an element is put behind an edge into a container that outlives the round."""

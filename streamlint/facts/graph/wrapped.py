@@ -7,7 +7,7 @@ the call that enters it runs that function too: the one of its name, where sever
 from __future__ import annotations
 
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import arguments_of, uncast
+from streamlint.facts.code.instructions import arguments_of, last_name, uncast
 from streamlint.facts.code.objects import FunctionObject
 from streamlint.facts.graph.call_graph import CallGraph
 from streamlint.ir import Instruction
@@ -68,7 +68,7 @@ class Wrapped:
         nodes = [self.facts.solver.demand(self.facts.register(frame or self.facts.base(decorator), register)) for frame in frames]
         self.facts.solver.solve()
         found = dict.fromkeys(one.function for node in nodes for one in node.values if isinstance(one, FunctionObject))
-        name = function.text(call[4]) if call[0] == op.INVOKE else function.dotted(call[3]).rpartition(".")[2]
+        name = last_name(function, call)
         named = [one for one in found if one.code.name == name]
         several = named or list(found)
         return several if len(several) <= MOST_MEANT else []

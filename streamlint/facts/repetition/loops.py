@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import gone_over, range_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.trials import is_search, is_trial
 from streamlint.facts.graph.aliases import path_of
@@ -21,7 +22,7 @@ from streamlint.facts.repetition.rounds import Round, Rounds
 from streamlint.facts.values.containers import put_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph, failing
+from streamlint.ir.graph import NOBODY, failing
 
 _EMPTY = {op.BUILD: 4, op.DICT: 3}
 """The length of an instruction that makes a container of nothing."""
@@ -43,9 +44,9 @@ class Body:
         self.facts = graph.facts
         self.rounds = rounds
         self.function = function
-        self.graph = Graph.of(function.code, exceptions=False)
-        self.conditions = Conditions(graph.facts, function, self.graph)
-        self.home = self.conditions.home
+        self.graph = function.control
+        self.conditions = Conditions(graph.facts, function)
+        self.home = function.blocks
 
     @cached_property
     def lost(self) -> frozenset[int]:
@@ -161,21 +162,13 @@ class Body:
         return one != other and len(given) == len(wanted) and all(map(self._are_same, given, wanted))
 
     def _has_few_rounds(self, index: int) -> bool:
-        source = self._iterated(index)
-        if source is None:
-            return is_search(self.function, self.home, self.graph.loops[index])
+        source = gone_over(self.function, self.graph.loops[index].header)
+        if source == op.NONE:
+            return is_search(self.function, self.graph.loops[index])
         one = self.function.definitions[source]
         if one is not None and one[0] in (op.BUILD, op.DICT) and len(one) > _EMPTY[one[0]]:  # what is empty is filled elsewhere
             return True
         return self.rounds.trips.most(self.function, self.graph.loops[index]) in (0, 1)
-
-    def _iterated(self, index: int) -> int | None:
-        """The register of what a loop goes over."""
-        for one in self.function.code.blocks[self.graph.loops[index].header]:
-            iterator = self.function.definitions[one[3]] if one[0] == op.MORE else None
-            if iterator is not None and iterator[0] == op.ITER:
-                return iterator[3]
-        return None
 
     def _is_of_each(self, instruction: Instruction, index: int) -> bool:
         """Whether a step is made of the loop's own element, or of what it names: ``for optimizer in optimizers: optimizer.step()``. What
@@ -204,7 +197,7 @@ class Body:
         """Whether what makes progress in a loop, or in the function where it is NOBODY, is no training."""
         if index == NOBODY and any(map(self._is_made_here, self.rounds.of(self.function))):
             return True  # a whole fit: who calls it again and again makes no steps of one training
-        return is_trial(self.function, self.home, self.graph.loops[index].body if index != NOBODY else None)
+        return is_trial(self.function, self.graph.loops[index].body if index != NOBODY else None)
 
     def _is_made_here(self, step: Round) -> bool:
         """Whether an optimizer that is stepped was made by the function itself, so that it lives for this call alone."""
@@ -234,7 +227,4 @@ class Body:
 
     def _range(self, index: int) -> tuple[int, ...]:
         """The arguments of the ``range`` that a loop goes over."""
-        source = self._iterated(index)
-        one = self.function.definitions[source] if source is not None else None
-        is_range = one is not None and one[0] == op.CALL and self.function.dotted(one[3]) == "range"
-        return one[5:] if one is not None and is_range else ()
+        return range_of(self.function, gone_over(self.function, self.graph.loops[index].header))

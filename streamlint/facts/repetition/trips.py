@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.code.counters import before_calls, is_number_of_round
+from streamlint.facts.code.counters import is_number_of_round, iterable_of, moved, raised
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import selected, unnegated
 from streamlint.facts.files.autograd import given_for
@@ -54,7 +54,7 @@ class Trips:
 
     def around(self, function: Function, loop: Loop) -> int | None:
         """The most rounds that a loop has in each call of its function: with those of the loops around it."""
-        return _product(self.most(function, each) for each in _line(function, loop))
+        return _product(self.most(function, each) for each in function.control.around(loop.header))
 
     def in_all(self, function: Function, loop: Loop) -> int | None:
         """The most rounds that a loop has while the program runs, if all that leads to it is in view."""
@@ -107,8 +107,7 @@ class Trips:
             stays = (end[3] in loop.body) != is_turned
             found: int | None = None
             if one is not None and one[0] == op.MORE and stays:
-                made = function.definitions[one[3]]
-                found = self.elements(function, made[3]) if made is not None and made[0] == op.ITER else None
+                found = self.elements(function, iterable_of(function, one))
             elif one is not None and one[0] == op.COMPARE:
                 found = self._compared(function, loop, one, stays)
             if found is not None:
@@ -134,14 +133,12 @@ class Trips:
         one = function.definitions[register] if register >= 0 else None
         if one is not None and is_number_of_round(function, one) and _is_defined_in(function, loop, register):
             return Bounds(0, 0), 1
-        one = _variable(function, register)
+        variable, _ = moved(function, register)
+        one = function.definitions[variable] if variable >= 0 else None
         if one is None or one[0] != op.PHI or function.blocks[one] != loop.header:
             return None
-        inside = [value for value in one[3:] if _is_defined_in(function, loop, value)]
-        steps = {_step(function, function.definitions[before_calls(function, value)]) for value in inside}
-        if len(steps) != 1 or 0 in steps or any(_variable(function, value) != one for value in inside):
-            return None
-        return self.numbers.joined(function, [value for value in one[3:] if value not in inside]), steps.pop()
+        begins, step = raised(function, loop, one)
+        return (self.numbers.joined(function, begins), step) if step else None
 
     def elements(self, function: Function, register: int, depth: int = _DEEPEST) -> int | None:
         """The most elements that a loop takes out of what a register holds."""
@@ -226,33 +223,9 @@ class Trips:
         return -(-length // step) if length is not None and step is not None and step > 0 else None
 
 
-def _line(function: Function, loop: Loop) -> Iterator[Loop]:
-    """A loop, and those around it."""
-    loops = function.control.loops
-    found = next((each for each in loops if each.header == loop.header), None)
-    while found is not None:
-        yield found
-        found = loops[found.parent] if found.parent != NOBODY else None
-
-
 def _is_defined_in(function: Function, loop: Loop, register: int) -> bool:
     one = function.definitions[register] if register >= 0 else None
     return one is not None and function.blocks[one] in loop.body
-
-
-def _variable(function: Function, register: int) -> Instruction | None:
-    """What defines the variable of a loop that a register holds, or held before it was changed by a constant or passed to calls."""
-    one = function.definitions[before_calls(function, register)] if register >= 0 else None
-    while one is not None and one[0] in (op.CAST, op.COPY):
-        one = function.definitions[before_calls(function, one[-1])]
-    return function.definitions[before_calls(function, one[4])] if one is not None and _step(function, one) else one
-
-
-def _step(function: Function, one: Instruction | None) -> int:
-    """By how much an operator changes what stands at its left; 0 for another one."""
-    sign = function.text(one[3]).rstrip("=") if one is not None and one[0] in (op.BINARY, op.INPLACE) else ""
-    number = function.constant(one[5]) if one is not None and sign in ("+", "-") else None
-    return (number if sign == "+" else -number) if isinstance(number, int) else 0
 
 
 def _product(numbers: Iterator[int | None] | tuple[int | None, ...]) -> int | None:

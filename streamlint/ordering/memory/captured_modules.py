@@ -10,8 +10,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.memory.captured import Capture, Captured, Input
 from streamlint.ordering.memory.captured_calls import Run, named
 from streamlint.ordering.places.flow import BUFFER, Tracked
-from streamlint.ordering.places.gradients import GRADIENT, Training
-from streamlint.ordering.places.places import Place, Places, register_place, rest_behind
+from streamlint.ordering.places.gradients import GRADIENT, Training, are_joined
+from streamlint.ordering.places.places import Place, Places, register_place
 from streamlint.ordering.places.weights import GRADIENTS as GRADIENTS_KEY
 from streamlint.ordering.places.weights import WEIGHTS as WEIGHTS_KEY
 from streamlint.ordering.places.weights import ModuleMemory
@@ -88,7 +88,7 @@ class CapturedModules:
             if not is_mine or self.modules.parameters.listing.isdisjoint(maker.called_names):
                 continue
             for one in (*maker.by_opcode[op.CALL], *maker.by_opcode[op.INVOKE]):
-                if any(_meet(place, each) for place in self.training.stepped(maker, one[2]) for each in modules):
+                if any(are_joined(place, each) for place in self.training.stepped(maker, one[2]) for each in modules):
                     names = self._with_stored(maker, register_place(one[2]))
                     yield from (place for place in names if maker is function or place.root == _SELF)
 
@@ -145,9 +145,4 @@ class CapturedModules:
         """Whether a part of an object, of what is in it, or of what it is in, is tracked."""
         key = _KEYS[part]
         wholes = [Place(held.place.root, held.place.path[: held.place.path.index(key)]) for held in tracked if key in held.place.path]
-        return any(_meet(whole, place) for whole in wholes)
-
-
-def _meet(first: Place, second: Place) -> bool:
-    """Whether one of two objects is the other one, or leads to it."""
-    return rest_behind(first, second) is not None or rest_behind(second, first) is not None
+        return any(are_joined(whole, place) for whole in wholes)

@@ -10,7 +10,6 @@ from streamlint.facts.code.objects import Site
 from streamlint.facts.files.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.modelled import ModelledCall
@@ -163,4 +162,4 @@ class Symmetric:
 def _at(shared: Shared) -> Shared | None:
     """Memory of a buffer; None where a loop makes several."""
     function, one = shared.buffer
-    return shared if function.control.innermost[function.homes[one][0]] == NOBODY else None
+    return None if function.is_repeated(one) else shared

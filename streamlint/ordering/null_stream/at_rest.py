@@ -11,6 +11,7 @@ from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Conditions, Frame
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.streams.choices import NULL
 from streamlint.ordering.streams.concurrent_work import ConcurrentWork, Event, waits_for
 from streamlint.support.memo import memoized
@@ -50,14 +51,14 @@ class AtRest:
     def _is_idle_at(self, caller: Function, call: Instruction, function: Function, streams: Collection[int]) -> bool:
         """Whether the host has waited for the streams of a call before it, on all ways, and nothing came behind that."""
         inside = (event for event in self.concurrent.events(caller) if event.instruction == call)
-        is_again = self.concurrent.is_repeated(caller, call) and any(map(is_on_stream, inside))
+        is_again = caller.is_repeated(call) and any(map(is_on_stream, inside))
         if is_again or self.concurrent.in_flight(caller, call):
             return False
         waits = [
             event
             for event in self.concurrent.own(caller)
             if event.work is None and caller.control.dominates(caller.homes[event.instruction][0], caller.homes[call][0])
-            if self.concurrent.leads_to(caller, event.instruction, call)
+            if leads_to(caller, event.instruction, call)
         ]
         if any(wait.choice is None for wait in waits):
             return True

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperations
 
@@ -39,7 +39,7 @@ class Measuring:
         return self._known[function]
 
     def _measures(self, function: Function, looks: list[_Look]) -> bool:
-        graph = Graph.of(function.code, exceptions=False)
+        graph = function.control
         inner = {loop.parent for loop in graph.loops if loop.parent != NOBODY}
         for number, loop in enumerate(graph.loops):
             if number in inner or self._pieces(function, loop.body) != 1:

@@ -14,7 +14,6 @@ from streamlint.facts.code.instructions import behind_copies
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places.always import is_before
 from streamlint.ordering.places.places import Element, Place, Places
 from streamlint.ordering.streams.last_records import LastRecords
 from streamlint.ordering.streams.streams import Currents
@@ -136,7 +135,7 @@ class SameStreamWaits:
         definition = function.definitions[behind_copies(function, register)]
         if definition is not None and definition[0] == op.ATTR:
             place = self.places.of(function, register)
-            stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if is_before(function, each, one))
+            stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if function.runs_before(each, one))
             put = (each[4] for each in stores if any(target == place for target, _ in self.places.assigned(function, each)))
             definition = next((function.definitions[behind_copies(function, each)] for each in put), None)
         if definition is None or definition[0] not in (op.CALL, op.INVOKE):
@@ -250,7 +249,7 @@ class SameStreamWaits:
         scopes = [call for call in self.transfer.sites(frozenset({"scope", "set_stream"})) if call.function is function]
         for call in scopes:
             if call.one("stream") == stream.register:
-                is_always = call.row.effect == "scope" or is_before(function, call.instruction, one)
+                is_always = call.row.effect == "scope" or function.runs_before(call.instruction, one)
                 return Site(function, call.instruction) if is_always else None
         return next((Site(function, each) for each in function.by_opcode[op.ENTER] if each[3] == stream.register), None)
 

@@ -102,7 +102,7 @@ class Conditions:
         if (function, block) not in self._rare:
             branches = self._branches.get(function)
             if branches is None:
-                branches = self._branches[function] = Branches(self.facts, function, function.control)
+                branches = self._branches[function] = Branches(self.facts, function)
             self._rare[function, block] = frozenset(one.after for one in branches.rare_at([block], by_values=False))
         return after in self._rare[function, block]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from streamlint.facts.code.counters import count_of
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import uncast
-from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.places.flow import Tracked
@@ -48,26 +47,9 @@ def _goes_over_all(function: Function, loop: Loop, key: object) -> bool:
     one = function.definitions[register] if isinstance(register, int) and 0 <= register < len(function.definitions) else None
     if one is None or function.homes[one][0] not in loop.body:
         return False
+    count = count_of(function, one)
+    if count is not None:
+        return count[:2] == (0, 1) and (one[0] != op.PHI or function.homes[one][0] == loop.header)
     while one is not None and one[0] == op.UNPACK and one[6] == op.NONE:
         one = function.definitions[one[3]]
-    if one is not None and one[0] == op.PHI:
-        return function.homes[one][0] == loop.header and _counts_from_zero(function, loop, one)
-    return one is not None and one[0] == op.NEXT and not _leaves_some_out(function, one)
-
-
-def _counts_from_zero(function: Function, loop: Loop, phi: Instruction) -> bool:
-    before = function.phi_order[loop.header]
-    begins = [value for value, block in zip(phi[3:], before, strict=False) if block not in loop.body]
-    raised = [function.definitions[uncast(function, value)] for value in phi[3:] if value not in begins]
-    return all(function.constant(uncast(function, value)) == 0 for value in begins) and all(
-        one is not None and one[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, one[4:6]) for one in raised
-    )
-
-
-def _leaves_some_out(function: Function, taken: Instruction) -> bool:
-    """Whether a loop goes over numbers that do not begin at zero, or have steps."""
-    iterator = function.definitions[taken[3]]
-    source = function.definitions[iterator[3]] if iterator is not None and iterator[0] == op.ITER else None
-    if source is None or source[0] != op.CALL or function.dotted(source[3]) != "range":
-        return False
-    return len(source) > 7 or (len(source) == 7 and function.constant(source[5]) != 0)
+    return one is not None and one[0] == op.NEXT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import count_of, moved
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import unnegated
 from streamlint.ir import Instruction
@@ -64,29 +65,23 @@ def _counted(function: Function, loop: Loop, head: Instruction) -> tuple[int, Ke
     """The register that counts the rounds of a loop one by one, and the key of the number at which it ends."""
     condition, _ = unnegated(function, head[2])
     asked = function.definitions[condition] if condition >= 0 else None
-    iterator = function.definitions[asked[3]] if asked is not None and asked[0] == op.MORE else None
-    source = function.definitions[iterator[3]] if iterator is not None and iterator[0] == op.ITER else None
-    if source is None or source[0] != op.CALL or iterator is None:
+    if asked is None or asked[0] != op.MORE:
         return None
-    taken = next((one for one in function.by_opcode[op.NEXT] if one[3] == iterator[2] and function.blocks[one] in loop.body), None)
-    return _number(function, source, taken[2]) if taken is not None else None
-
-
-def _number(function: Function, source: Instruction, taken: int) -> tuple[int, Key] | None:
-    """The same of what a loop takes from ``range`` or ``enumerate``."""
-    name = function.dotted(source[3])
-    if name == "range" and len(source) in (6, 7):
-        return taken, alike(function, source[-1])
-    numbers = [use[2] for use in function.uses[taken] if use[0] == op.UNPACK and use[4] == 0]
-    return (numbers[0], ("len", alike(function, source[5]))) if name == "enumerate" and len(source) == 6 and numbers else None
+    for taken in (one for one in function.by_opcode[op.NEXT] if one[3] == asked[3] and function.blocks[one] in loop.body):
+        for one in (taken, *function.uses[taken[2]]):
+            count = count_of(function, one) if one[0] in (op.NEXT, op.UNPACK) else None
+            if count is not None and count.step == 1 and count.end >= 0:
+                end = alike(function, count.end)
+                return one[2], ("len", end) if count.is_length else end
+    return None
 
 
 def _goes_on(function: Function, one: Instruction, counter: int, count: Key) -> bool | None:
     """The truth of a comparison by which another round comes; None of one that does not tell."""
     operator = function.text(one[3])
     for left, right, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
-        base, ahead = _moved(function, left)
-        end, behind = _moved(function, right)
+        base, ahead = moved(function, left)
+        end, behind = moved(function, right)
         if base != counter or count not in _named(function, end):
             continue
         if asked in _LESS:
@@ -94,14 +89,6 @@ def _goes_on(function: Function, one: Instruction, counter: int, count: Key) -> 
             return holds if ahead - behind >= far else None
         return _EQUAL.get(asked) if ahead - behind == 1 else None
     return None
-
-
-def _moved(function: Function, register: int) -> tuple[int, int]:
-    """The register to which a whole number is added, and that number."""
-    one = function.definitions[register] if register >= 0 else None
-    number = function.constant(one[5]) if one is not None and one[0] == op.BINARY else None
-    sign = {"+": 1, "-": -1}.get(function.text(one[3])) if one is not None and type(number) is int else None
-    return (one[4], sign * number) if one is not None and sign is not None and type(number) is int else (register, 0)
 
 
 def _named(function: Function, register: int) -> Iterator[Key]:

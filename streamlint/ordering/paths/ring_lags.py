@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.counters import is_counter, moved
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind_copies
 from streamlint.facts.code.objects import Constant
@@ -16,8 +16,6 @@ from streamlint.transfer.actions import Recorded
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike
-
-_MOST_TERMS = 4
 
 
 class RingElement(NamedTuple):
@@ -80,29 +78,13 @@ class RingLags:
         index = function.definitions[one[4]] if one is not None and one[0] == op.ITEM and one[4] >= 0 else None
         if one is None or index is None or index[0] != op.BINARY or function.text(index[3]) != "%":
             return None
-        size, counted = self._number(function, index[5]), _counted(function, index[4])
-        if size < 1 or counted is None:
+        size, (counter, offset) = self._number(function, index[5]), moved(function, index[4])
+        counted = function.definitions[counter] if counter >= 0 and is_counter(function, counter) else None
+        if size < 1 or counted is None or counted[0] == op.BINARY:
             return None
-        return RingElement(alike(function, one[3]), alike(function, counted[0]), counted[1], size)
+        return RingElement(alike(function, one[3]), alike(function, counter), offset, size)
 
     def _number(self, function: Function, register: int) -> int:
         """The number that a register is known to hold; 0 for none."""
         values = [value.value if isinstance(value, Constant) else None for value in self.transfer.values(function, register)]
         return values[0] if len(values) == 1 and isinstance(values[0], int) else 0
-
-
-def _counted(function: Function, register: int) -> tuple[int, int] | None:
-    """A counter of rounds, and the constant that is added to it."""
-    offset = 0
-    for _ in range(_MOST_TERMS):
-        register = behind_copies(function, register)
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] != op.BINARY:
-            break
-        added = function.constant(one[5])
-        if function.text(one[3]) not in ("+", "-") or not isinstance(added, int):
-            return None
-        offset += added if function.text(one[3]) == "+" else -added
-        register = one[4]
-    is_known = register >= 0 and is_counter(function, function.control, function.blocks, register)
-    return (register, offset) if is_known else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from streamlint.facts.code.counters import iterable_of, range_of
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import last_name
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -44,7 +46,7 @@ class RingSizes:
         one = root.instruction
         if one is None or one[0] not in _RINGS:
             return None
-        name = root.function.text(one[4]) if one[0] == op.INVOKE else root.function.dotted(one[3]).rpartition(".")[2]
+        name = last_name(root.function, one)
         given = argument_registers(root.function, one)
         return root._replace(register=given[0][1]) if name in self.cycles and given else None
 
@@ -67,11 +69,8 @@ class RingSizes:
         function = root.function
         loops = [loop for loop in function.control.loops if function.blocks[filled[0]] in loop.body]
         heads = [one for one in function.by_opcode[op.NEXT] if len(loops) == 1 and function.blocks[one] in loops[0].body]
-        begun = function.definitions[heads[0][3]] if len(filled) == len(heads) == 1 else None
-        made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
-        if made is None or made[0] != op.CALL or function.dotted(made[3]) != "range" or len(made) != 6:
-            return frozenset()
-        return self._numbers(root._replace(register=made[5]))
+        given = range_of(function, iterable_of(function, heads[0])) if len(filled) == len(heads) == 1 else ()
+        return self._numbers(root._replace(register=given[0])) if len(given) == 1 else frozenset()
 
     def _numbers(self, held: Held) -> frozenset[int]:
         """The numbers that a register may hold; none where something else may be."""

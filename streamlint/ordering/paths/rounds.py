@@ -78,7 +78,7 @@ def _later(function: Function, loop: Stretch, is_slot: bool, fills: Fills) -> It
 
 def _counts(function: Function, loop: Stretch, register: int) -> bool:
     """Whether a register holds the number of a round of this loop, not of one around it or within it."""
-    return is_counter(function, function.control, function.blocks, register) and _is_of(function, loop, register)
+    return is_counter(function, register) and _is_of(function, loop, register)
 
 
 def _is_of(function: Function, loop: Stretch, register: int, depth: int = 4) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from streamlint.facts.code.counters import iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import FunctionObject
 from streamlint.ir import Instruction
@@ -183,8 +184,8 @@ class WalkNames:
         if index:
             return self.places.names(function, one[4]) if one[0] == op.SET_ATTR else ()
         names = self.places.names(function, one[2 if one[0] in (op.DESTROY, op.SET_ATTR) else 3])
-        iterator = function.definitions[one[3]] if one[0] == op.NEXT else None
-        return names + self.places.names(function, iterator[3]) if iterator is not None and iterator[0] == op.ITER else names
+        over = iterable_of(function, one)
+        return names + self.places.names(function, over) if over >= 0 else names
 
     def _receiver(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
         """Where the object of a method is found that the call does not name as such; None of other calls."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.counters import count_of, is_counter
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -71,9 +71,6 @@ class Begin(NamedTuple):
 class Alternation:
     """The slots that take turns in the loops of a function."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[Function, int], dict[Slot, list[Key]]] = {}
-
     def next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, by the names that the next round has for it."""
         own, counters = self._own(function, loop), partial(self._counter, function, loop)
@@ -96,11 +93,9 @@ class Alternation:
                 found.add(held._replace(place=Place(held.place.root, tuple(path))))
         return frozenset(found) if changes else frozenset()
 
+    @memoized
     def _own(self, function: Function, loop: Loop) -> dict[Slot, list[Key]]:
-        own = self._known.get((function, loop.header))
-        if own is None:
-            own = self._known[function, loop.header] = _own(function, loop, partial(self._counter, function, loop))
-        return own
+        return _own(function, loop, partial(self._counter, function, loop))
 
     @memoized
     def _counter(self, function: Function, loop: Loop, key: Key) -> Slot | None:
@@ -118,16 +113,16 @@ class Alternation:
 
     def names_slot(self, function: Function, block: int, place: Place) -> bool:
         """Whether an index on the way to a place counts the rounds of a loop around a block."""
-        loops = [loop for loop in function.control.loops if block in loop.body]
+        loops = list(function.control.around(block))
         keys = [key.key for key in place.path if isinstance(key, Element)] if place.root[0] != ASIDE else []
         return any(slot_of(key, partial(self._counter, function, loop)) for key in keys for loop in loops)
 
     def takes_turns(self, function: Function, place: Place) -> bool:
-        """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
+        """Whether a slot on the way to a place is one of two in a loop."""
         if place.root[0] == ASIDE:
             return False
         keys = {key.key for key in place.path if isinstance(key, Element)}
-        known = (own for (where, _), own in self._known.items() if where is function)
+        known = (self._own(function, loop) for loop in function.control.loops if keys)
         return any(slot.size == 2 and not keys.isdisjoint(names) for own in known for slot, names in own.items())
 
 
@@ -242,9 +237,9 @@ def _begun(function: Function, loop: Loop, own: Mapping[Slot, list[Key]], counte
     rounds = [one for opcode in (op.NEXT, op.UNPACK, op.PHI) for one in function.by_opcode[opcode] if function.blocks[one] in loop.body]
     for one in rounds:
         counter = counters((one[2],)) if _leads_to_index(function, one[2]) else None
-        start = _start(function, loop, one) if counter is not None else None
-        if counter is not None and type(start) is int:
-            yield Begin(counter, start, own)
+        count = count_of(function, one) if counter is not None else None
+        if counter is not None and count is not None and isinstance(count.start, int):
+            yield Begin(counter, count.start, own)
 
 
 def _leads_to_index(function: Function, register: int, depth: int = 4) -> bool:
@@ -257,23 +252,12 @@ def _leads_to_index(function: Function, register: int, depth: int = 4) -> bool:
     return False
 
 
-def _start(function: Function, loop: Loop, one: Instruction) -> object:
-    """The number that a counter has in the first round of a loop; None where it is not known."""
-    if one[0] == op.PHI:
-        before = zip(function.phi_order[loop.header], one[3:], strict=False)
-        first = [function.constant(register) for block, register in before if block not in loop.body]
-        return first[0] if len(first) == 1 else None
-    call = _iterated(function, one)
-    is_given = call is not None and function.dotted(call[3]) == "range" and len(call) > 6
-    return function.constant(call[5]) if call is not None and is_given else 0
-
-
 def _counter(function: Function, loop: Loop, key: Key) -> Slot | None:
     """The slot of what counts the rounds of a loop: a register, or an attribute that a method of its class makes larger."""
     if len(key) > 1:
         counts = (one[2] for one in function.by_opcode[op.ATTR] if key[0] == op.ATTR and function.blocks[one] in loop.body)
         own = (each for each in counts if alike(function, each) == key)
-        return Slot(key) if any(is_counter(function, function.control, function.blocks, each) for each in own) else None
+        return Slot(key) if any(is_counter(function, each) for each in own) else None
     register = key[0]
     one = function.definitions[register] if isinstance(register, int) and 0 <= register < len(function.definitions) else None
     if one is None or not isinstance(register, int):
@@ -303,25 +287,6 @@ def _of_ring(function: Function, loop: Loop, phi: Instruction) -> Slot | None:
 
 
 def _counts_rounds(function: Function, loop: Loop, one: Instruction) -> bool:
-    """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
-    if not is_counter(function, function.control, function.blocks, one[2]):
-        return False
-    if one[0] == op.PHI:
-        return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
-    source = _iterated(function, one)
-    around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
-    is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
-    return is_plain and around == loop
-
-
-def _is_one_more(function: Function, register: int) -> bool:
-    """Whether a register is the sum of another one and 1."""
-    one = function.definitions[register]
-    return one is not None and one[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, one[4:6])
-
-
-def _iterated(function: Function, one: Instruction) -> Instruction | None:
-    """What makes the iterator of which an instruction takes the next element, or a part of it."""
-    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
-    definition = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
-    return function.definitions[definition[3]] if definition is not None and definition[0] == op.ITER else None
+    """Whether a register is one more in each round of a loop."""
+    count = count_of(function, one)
+    return count is not None and count.step == 1 and next(function.control.around(function.blocks[one]), None) == loop

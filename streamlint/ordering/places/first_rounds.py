@@ -6,7 +6,9 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from streamlint.facts.code.counters import count_of
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import uncast
 from streamlint.facts.code.objects import Constant, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -61,14 +63,13 @@ class FirstRounds:
         return bool(held) and all(isinstance(value, Constant) and value.value in (None, 0) for value in held)
 
     def _value(self, function: Function, first: Mapping[int, int], register: int, depth: int) -> Known:
-        register = first.get(register, register)
+        register = uncast(function, register)
+        register = uncast(function, first.get(register, register))
         one = function.definitions[register] if register >= 0 and depth else None
         if one is None:
             return None
         if one[0] == op.CONST:
             return (function.unit.ir.constants[one[3]],)
-        if one[0] in (op.COPY, op.CAST):
-            return self._value(function, first, one[3 if one[0] == op.COPY else 4], depth - 1)
         if one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
             known = self._value(function, first, one[4], depth - 1)
             return (not known[0],) if known is not None else None
@@ -76,7 +77,8 @@ class FirstRounds:
             return self._computed(function, first, one, depth)
         if one[0] == op.CONSTRUCT and len(one) == 5:  # C++: ``T* last{}``
             return (None,) if self._is_null(function, register) else None
-        return _counted(function, one)
+        count = count_of(function, one) if one[0] in (op.NEXT, op.UNPACK) else None
+        return (count.start,) if count is not None and isinstance(count.start, int) else None
 
     def _computed(self, function: Function, first: Mapping[int, int], one: Instruction, depth: int) -> Known:
         name = function.text(one[3])
@@ -101,29 +103,3 @@ def _deciding(function: Function, block: int, body: frozenset[int]) -> Iterator[
             if branch in body and end[0] == op.BRANCH:
                 yield end, edge
         block = graph.dominators[block] if graph.dominators[block] != block else NOBODY
-
-
-def _counted(function: Function, one: Instruction) -> Known:
-    """Python: the first number of a range, or of what is counted."""
-    if one[0] == op.UNPACK and one[4] == 0 and _source(function, one[3]) == "enumerate":
-        return (0,)
-    if one[0] == op.NEXT and _source(function, one[2]) == "range":
-        call = function.definitions[_iterated(function, one)]
-        assert call is not None
-        start = function.constant(call[5]) if len(call) > 6 else 0
-        return (start,) if isinstance(start, int) else None
-    return None
-
-
-def _iterated(function: Function, one: Instruction) -> int:
-    iterator = function.definitions[one[3]]
-    return iterator[3] if iterator is not None and iterator[0] == op.ITER else op.NONE
-
-
-def _source(function: Function, register: int) -> str:
-    """The function over whose result a loop goes that gives a register."""
-    one = function.definitions[register] if register >= 0 else None
-    definition = (
-        function.definitions[source] if one is not None and one[0] == op.NEXT and (source := _iterated(function, one)) >= 0 else None
-    )
-    return function.dotted(definition[3]) if definition is not None and definition[0] == op.CALL else ""

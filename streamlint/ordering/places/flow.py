@@ -86,7 +86,7 @@ class Flow:
             tracked = frozenset(held for held in tracked if held.place.root != gone)
         for target, _ in self.places.assigned(function, one):
             if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].key is not None:
-                tracked = frozenset(held for held in tracked if not _is_exactly(target, held.place))
+                tracked = frozenset(held for held in tracked if not is_exactly(target, held.place))
         return (self._behind(function, one, tracked) if one[0] == op.INVOKE else tracked) | added
 
     def _behind(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
@@ -405,8 +405,8 @@ def _cut(function: Function, one: Instruction, held: Tracked, target: Place) -> 
     return held._replace(place=target.behind(Element(key - first) if first >= 0 else ANY, *rest[1:]))
 
 
-def _is_exactly(target: Place, held: Place) -> bool:
-    """Whether what is at a place, or behind it, is replaced by an assignment to another."""
+def is_exactly(target: Place, held: Place) -> bool:
+    """Whether a place is another one, or a part of it, by the same keys."""
     return target.root == held.root and held.path[: len(target.path)] == target.path
 
 

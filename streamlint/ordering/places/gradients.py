@@ -77,7 +77,7 @@ class Training:
     def are_weights(modules: Iterable[Place], tracked: Iterable[Tracked]) -> bool:
         """Whether the weights of modules, or of parts of them, are tracked."""
         held = [Place(one.place.root, one.place.path[: one.place.path.index(WEIGHTS)]) for one in tracked if WEIGHTS in one.place.path]
-        return bool(held) and any(_meet(place, one) for place in modules for one in held)
+        return bool(held) and any(are_joined(place, one) for place in modules for one in held)
 
     def reads(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
         """Whether work reads gradients that are tracked: an optimizer that is not known may be one of any module."""
@@ -86,11 +86,11 @@ class Training:
             return False
         for register in work.steps:
             made = self._made_with(function, register)
-            if made is None or any(is_module and _meet(place, one) for place, is_module in made for one in held):
+            if made is None or any(is_module and are_joined(place, one) for place, is_module in made for one in held):
                 return True
         owners = [place for register in work.clips for place in self.modules.parameters.owners(function, register)]
         owners += [Place(place.root, place.path[:-1]) for place in self.held(function, (*work.reads, *work.writes))]
-        return any(_meet(place, one) for place in owners for one in held)
+        return any(are_joined(place, one) for place in owners for one in held)
 
     def steps_in(self, function: Function) -> bool:
         """Whether a function, or one that it calls, steps with an optimizer."""
@@ -123,7 +123,8 @@ class Training:
         return any(call.row.effect == "object" for call in self.transfer.modelled(function, one))
 
 
-def _meet(first: Place, second: Place) -> bool:
+def are_joined(first: Place, second: Place) -> bool:
+    """Whether one of two objects is the other one, or leads to it."""
     return rest_behind(first, second) is not None or rest_behind(second, first) is not None
 
 

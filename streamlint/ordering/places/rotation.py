@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.code.counters import is_counter
+from streamlint.facts.code.counters import is_counter, iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -46,8 +46,8 @@ def gone_through(function: Function, register: int) -> int:
     path: tuple[Key, ...] = ()
     while one is not None and one[0] == op.UNPACK and one[6] == op.NONE:
         path, one = (Element(one[4]), *path), function.definitions[one[3]]
-    iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
-    return _paired(function, iterator[3], path) if iterator is not None and iterator[0] == op.ITER else op.NONE
+    over = iterable_of(function, one)
+    return _paired(function, over, path) if over >= 0 else op.NONE
 
 
 def _paired(function: Function, register: int, path: tuple[Key, ...]) -> int:
@@ -99,12 +99,11 @@ def elements(places: Places, function: Function, register: int) -> Iterator[Plac
 def _is_of_round(function: Function, index: int) -> bool:
     """Whether an index is what counts the rounds of a loop itself."""
     one = function.definitions[index] if index >= 0 else None
-    return one is not None and one[0] in (op.PHI, op.NEXT) and is_counter(function, function.control, function.blocks, index)
+    return one is not None and one[0] in (op.PHI, op.NEXT) and is_counter(function, index)
 
 
 def _varying(function: Function, one: Instruction) -> Loop | None:
-    around = [loop for loop in function.control.loops if function.blocks[one] in loop.body]
-    loop = min(around, key=lambda each: len(each.body), default=None)
+    loop = next(function.control.around(function.blocks[one]), None)
     if loop is None or one[0] == op.NEXT:
         return loop
     if one[0] == op.PHI:  # an iterator that is moved on

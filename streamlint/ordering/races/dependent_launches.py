@@ -15,6 +15,8 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.memory.kernel_reads import KernelReads, Read
 from streamlint.ordering.memory.storage import Storages, plain
+from streamlint.ordering.places.flow import is_exactly
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.places.places import ADDRESS, Place, Places, cell_of
 from streamlint.ordering.streams.concurrent_work import ConcurrentWork, Event
 from streamlint.transfer.modelled import ModelledCall, is_null
@@ -81,7 +83,7 @@ class DependentLaunches:
             return None
         base = _root(self.places.of(function, held))
         for one in function.by_opcode[op.SET_ATTR]:
-            if function.text(one[3]) == member and _is_within(base, plain(self.places.of(function, one[2]))):
+            if function.text(one[3]) == member and is_exactly(base, plain(self.places.of(function, one[2]))):
                 return None if self._is_off(function, one[4]) else Site(function, one)
         return None
 
@@ -206,7 +208,7 @@ class DependentLaunches:
         names = self.transfer.names(_BETWEEN)
         for opcode in (op.CALL, op.INVOKE):
             stops |= {one for one in home.by_opcode[opcode] if last_name(home, one) in names and one != event.instruction}
-        return self.concurrent.leads_to(home, ahead.instruction, event.instruction, frozenset(stops))
+        return leads_to(home, ahead.instruction, event.instruction, frozenset(stops))
 
     # --- kernels
 
@@ -267,8 +269,3 @@ def _may_be_early(row: Row) -> bool:
 def _root(place: Place) -> Place:
     """What a pointer points to."""
     return Place(place.root, tuple(key for key in place.path if key != ADDRESS))
-
-
-def _is_within(base: Place, place: Place) -> bool:
-    """Whether a place is a part of another one, whichever element."""
-    return base.root == place.root and place.path[: len(base.path)] == base.path

@@ -62,7 +62,7 @@ class EarlyReads(Updating):
         self._reported: Site  # of a copy that a graph runs, where it was captured
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._is_sure = True
-        self._alternation = Alternation()
+        self._alternation = transfer.one_of(Alternation)
         self._devices_asked = transfer.one_of(AskedDevices, transfer)
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 

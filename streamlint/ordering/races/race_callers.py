@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from streamlint.facts.code.functions import Function
 from streamlint.ir import Instruction
-from streamlint.ir.graph import NOBODY
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.alternation import Slot, as_next
@@ -63,7 +62,7 @@ class RaceCallers(RaceOrders):
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""
-        return function.control.innermost[function.homes[one][0]] != NOBODY
+        return function.is_repeated(one)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""

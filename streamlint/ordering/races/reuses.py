@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
@@ -60,7 +61,7 @@ class Reuses(Indexed):
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
         self._rounds = Rounds(RingSizes(transfer.facts).fills)
         self._lags = RingLags(transfer)
-        self._alternation = Alternation()
+        self._alternation = transfer.one_of(Alternation)
         self._copied: Copied
         self._site: Site
         self._reported: Site  # of a copy that a graph runs, where it was captured
@@ -252,8 +253,7 @@ class Reuses(Indexed):
         function = frame.function
         if not state.path or state.path[-1] not in function.homes or at not in function.homes:
             return False
-        begun = function.definitions[at[3]] if at[0] == op.NEXT else None
-        if begun is not None and begun[0] == op.ITER and begun[3] == state.path[-1][2]:
+        if (over := iterable_of(function, at)) >= 0 and over == state.path[-1][2]:
             return True  # a generator goes on that the path has come out of
         loops = [loop for loop in function.loop_heads.values() if function.blocks[at] in loop.body]
         is_behind = at == state.path[-1] or function.runs_before(at, state.path[-1])

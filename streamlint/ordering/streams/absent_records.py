@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import iterable_of, range_of
 from streamlint.facts.code.functions import ClassInfo, Function
+from streamlint.facts.code.instructions import last_name
 from streamlint.facts.code.objects import Constant, Instance, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -79,12 +81,10 @@ class AbsentRecords:
         block = function.homes[use][0]
         inside = [loop for loop in function.control.loops if block in loop.body]
         for one in function.by_opcode[op.NEXT] if len(inside) == 1 else ():
-            iterator = function.definitions[one[3]]
-            source = function.definitions[iterator[3]] if iterator is not None and iterator[0] == op.ITER else None
-            if function.homes[one][0] in inside[0].body and source is not None and source[0] == op.CALL and len(source) == 6:
-                number = function.constant(source[5]) if function.dotted(source[3]) == "range" else None
-                if isinstance(number, int) and number <= _MOST_KEYS:
-                    return range(number)
+            given = range_of(function, iterable_of(function, one)) if function.blocks[one] in inside[0].body else ()
+            number = function.constant(given[0]) if len(given) == 1 else None
+            if isinstance(number, int) and number <= _MOST_KEYS:
+                return range(number)
         return range(0)
 
     def _may_record(self, made: Site, key: object, function: Function, register: int) -> bool:
@@ -258,7 +258,7 @@ class _Trace:
     def _called(self, held: Held, use: Instruction) -> Iterator[Held]:
         function, register, path = held
         given = [each for _, each in argument_registers(function, use)]
-        name = function.text(use[4]) if use[0] == op.INVOKE else function.dotted(use[3]).rpartition(".")[2]
+        name = last_name(function, use)
         if use[0] == op.INVOKE and use[3] == register and path:
             yield from self._by_method(held, use, name)
         elif not path and any(self.transfer.modelled(function, use)):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.counters import counts_rounds
@@ -13,6 +12,7 @@ from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.places.places import OWN, Place
 from streamlint.ordering.streams.choice import Choice, default_is_null
 from streamlint.ordering.streams.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choices, kind_of
@@ -59,7 +59,6 @@ class ConcurrentWork:
         self.choices = choices
         self.carriers = transfer.one_of(Carriers, transfer)
         self._own: dict[Function, list[Event]] = {}
-        self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
     @memoized
     def events(self, function: Function) -> list[Event]:
@@ -209,46 +208,13 @@ class ConcurrentWork:
 
     # --- in which order
 
-    def is_repeated(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction stands in a loop of its function."""
-        graph, homes = function.control, function.homes
-        return graph.innermost[homes[one][0]] != NOBODY
-
-    def leads_to(self, function: Function, first: Instruction, second: Instruction, stops: frozenset[Instruction] = frozenset()) -> bool:
-        """Whether a path leads from behind one instruction to another one, past none that stops it."""
-        block, index = function.homes[second]
-        return any(start <= index < end for start, end in self._reached(function, first, stops).get(block, ()))
-
-    def _reached(self, function: Function, first: Instruction, stops: frozenset[Instruction]) -> Mapping[int, list[tuple[int, int]]]:
-        """By block: the instructions that paths lead to from behind an instruction; those that stop them are the last ones."""
-        known = self._reaches.get((function, first, stops))
-        if known is not None:
-            return known
-        ends: dict[int, list[int]] = defaultdict(list)
-        for one in stops:
-            block, index = function.homes[one]
-            ends[block].append(index + 1)
-        block, index = function.homes[first]
-        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        waiting, seen = [(block, index + 1)], set[int]()
-        while waiting:
-            block, start = waiting.pop()
-            end = min((each for each in ends.get(block, ()) if each > start), default=0)
-            found[block].append((start, end or len(function.code.blocks[block])))
-            if not end:
-                fresh = [after for after in function.control.successors[block] if after not in seen]
-                seen.update(fresh)
-                waiting += [(after, 0) for after in fresh]
-        self._reaches[function, first, stops] = found
-        return found
-
     def in_flight(self, function: Function, one: Instruction, counts: Callable[[Event], bool] = lambda event: True) -> list[Event]:
         """The work on other streams than the null stream that may be in flight at an instruction, of events that count."""
         found: list[Event] = []
         for event, choice in self._left(function):
             if event.instruction != one and counts(event):
                 stops = self._stops(function, choice, event.instruction, one)
-                if self.leads_to(function, event.instruction, one, stops):
+                if leads_to(function, event.instruction, one, stops):
                     found.append(event)
         return found
 
@@ -261,11 +227,11 @@ class ConcurrentWork:
         """Whether work of one call may be in flight at an instruction in the next one."""
         stops = self._stops(function, choice, work, one)
         first = next(function.code.instructions())
-        is_left = any(self.leads_to(function, work, end, stops) for end in function.by_opcode[op.RETURN])
-        if not is_left or (first != one and not self.leads_to(function, first, one, stops)):
+        is_left = any(leads_to(function, work, end, stops) for end in function.by_opcode[op.RETURN])
+        if not is_left or (first != one and not leads_to(function, first, one, stops)):
             return False
         for caller, call in self.transfer.callers(function):
-            if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
+            if caller.is_repeated(call) and leads_to(caller, call, call, self._stops(caller, choice, call, call)):
                 return True
             if self._runs_meanwhile(function, caller, call, choice) or (depth and self._is_left(caller, call, call, choice, depth - 1)):
                 return True
@@ -277,7 +243,7 @@ class ConcurrentWork:
         calls = [one for each, one in self.transfer.callers(function) if each is caller and one[0] == op.INVOKE] if is_own else []
         place = self.choices.places.of(caller, call[3]) if call in calls else None
         others = [one for one in calls if place is not None and self.choices.places.of(caller, one[3]) != place]
-        return any(self.leads_to(caller, call, one, self._stops(caller, choice, call, one)) for one in others)
+        return any(leads_to(caller, call, one, self._stops(caller, choice, call, one)) for one in others)
 
     def _stops(self, function: Function, choice: Choice, work: Instruction, one: Instruction) -> frozenset[Instruction]:
         """The waits of a function behind which a stream has nothing in flight, on the way from its work to an instruction."""
@@ -300,10 +266,10 @@ class ConcurrentWork:
     def _makes_several(self, site: Site, function: Function) -> bool:
         """Whether a place that makes a stream makes several: in a loop, or in another function than one that is asked for, which is called
         in a loop: the constructor of objects, or what makes them."""
-        if self.is_repeated(site.function, site.instruction):
+        if site.function.is_repeated(site.instruction):
             return True
         callers = self.transfer.callers(site.function) if site.function is not function else ()
-        return any(self.is_repeated(caller, call) for caller, call in callers)
+        return any(caller.is_repeated(call) for caller, call in callers)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
         graph, homes = function.control, function.homes
@@ -325,19 +291,19 @@ class ConcurrentWork:
     def behind(self, function: Function, one: Instruction, ends: Callable[[Event], bool] = lambda event: False) -> list[Event]:
         """The work on other streams that is queued behind an instruction before the host waits for the device, or what else ends it."""
         stops = self._ends(function, ends)
-        return [event for event, _ in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
+        return [event for event, _ in self._others(function) if leads_to(function, one, event.instruction, stops)]
 
     def is_left(self, function: Function, one: Instruction, ends: Callable[[Event], bool]) -> bool:
         """Whether a function may return behind an instruction before the host waits for the device, or what else ends it."""
         stops = self._ends(function, ends)
-        return any(self.leads_to(function, one, end, stops) for end in function.by_opcode[op.RETURN])
+        return any(leads_to(function, one, end, stops) for end in function.by_opcode[op.RETURN])
 
     def _ends(self, function: Function, ends: Callable[[Event], bool]) -> frozenset[Instruction]:
         return frozenset(event.instruction for event in self.events(function) if _is_device_wait(event) or ends(event))
 
     def before(self, function: Function, one: Instruction) -> list[Event]:
         """All that may come before an instruction."""
-        return [event for event in self.events(function) if event.instruction != one and self.leads_to(function, event.instruction, one)]
+        return [event for event in self.events(function) if event.instruction != one and leads_to(function, event.instruction, one)]
 
     def _waits_of(self, function: Function) -> list[Event]:
         return self._sorted(function)[0]
@@ -364,7 +330,7 @@ class ConcurrentWork:
         near = [wait._replace(instruction=at.instruction) for wait, at in along if at.function is inner]  # a call may enter others, too
         ends = [wait for wait in near if wait.instruction != work.instruction]
         return bool(ends) and not any(
-            self.leads_to(inner, work.instruction, end, self._stopping(inner, choice, ends, work.instruction, end))
+            leads_to(inner, work.instruction, end, self._stopping(inner, choice, ends, work.instruction, end))
             for end in inner.by_opcode[op.RETURN]
         )
 

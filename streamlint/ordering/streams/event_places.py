@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.code.counters import iterable_of
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.objects import Instance, Site
 from streamlint.ir import Instruction
@@ -94,11 +95,9 @@ class EventPlaces:
         if place.root[0] != "cell" or place.path:
             return None
         for one in function.by_opcode[op.STORE]:
-            stored = function.definitions[one[3]]
-            if cell_of(function, one[2]) == place and stored is not None and stored[0] == op.NEXT:
-                over = function.definitions[stored[3]]
-                if over is not None and over[0] == op.ITER:
-                    return self.places.of(function, over[3]).behind(ANY)
+            over = iterable_of(function, function.definitions[one[3]])
+            if over >= 0 and cell_of(function, one[2]) == place:
+                return self.places.of(function, over).behind(ANY)
         return None
 
     def is_static(self, function: Function, one: Instruction) -> bool:

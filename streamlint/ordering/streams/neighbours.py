@@ -255,7 +255,7 @@ class Neighbours:
 
     @memoized
     def _conditions(self, function: Function) -> Conditions:
-        return Conditions(self.transfer.facts, function, function.control)
+        return Conditions(self.transfer.facts, function)
 
     @memoized
     def _returning(self, function: Function) -> frozenset[int]:

@@ -142,7 +142,7 @@ def _is_passed_on(function: Function, call: Instruction) -> bool:
 
 
 def _counts(function: Function, register: int) -> bool:
-    return is_counter(function, function.control, function.blocks, register)
+    return is_counter(function, register)
 
 
 def _is_argument(maker: Function, made: Instruction | None) -> bool:

@@ -252,8 +252,7 @@ class Currents:
         return found
 
     def _is_always(self, function: Function, one: Instruction) -> bool:
-        graph = Graph.of(function.code, exceptions=False)
-        return any(one in block and graph.post_dominates(number, 0) for number, block in enumerate(function.code.blocks))
+        return function.control.post_dominates(function.blocks[one], 0)
 
     @cached_property
     def _names(self) -> frozenset[str]:

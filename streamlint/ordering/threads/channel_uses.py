@@ -9,7 +9,6 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.threads.sent_tensors import sent
 from streamlint.transfer.actions import Lost
 from streamlint.transfer.carried_calls import Key
@@ -111,15 +110,8 @@ class ChannelUses:
 
     def _is_in_endless_loop(self, function: Function, one: Instruction) -> bool:
         """Whether a loop around an instruction goes over no elements: what ends it is not known."""
-        graph = Graph.of(function.code, exceptions=False)
-        home = next(number for number, block in enumerate(function.code.blocks) if one in block)
-        place = graph.innermost[home]
-        while place != NOBODY:
-            loop = graph.loops[place]
-            if not any(each[0] == op.MORE for each in function.code.blocks[loop.header]):
-                return True
-            place = loop.parent
-        return False
+        around = function.control.around(function.blocks[one])
+        return any(all(each[0] != op.MORE for each in function.code.blocks[loop.header]) for loop in around)
 
     # --- one process at both ends
 
@@ -148,9 +140,7 @@ def _process(spawn: Spawn) -> tuple[Site, Site | None]:
 
 def _behind(function: Function, one: Instruction) -> Iterator[Instruction]:
     """The instructions that may follow another one in its function."""
-    graph = Graph.of(function.code, exceptions=False)
-    home = next(number for number, block in enumerate(function.code.blocks) if one in block)
-    code = function.code.blocks[home]
-    yield from code[code.index(one) + 1 :]
+    graph, (home, index) = function.control, function.homes[one]
+    yield from function.code.blocks[home][index + 1 :]
     for block in graph.reach(graph.successors[home]):
         yield from (each for each in function.code.blocks[block] if each != one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.code.counters import iterable_of
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
@@ -81,10 +82,9 @@ class CollectiveReads(Walk):
         """The places of a tensor; of an element that a loop takes, the container's as well."""
         for shared in self.transfer.shared(function, register):
             yield from self.places.names(function, shared)
-        one = function.definitions[register]
-        over = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
-        if over is not None and over[0] == op.ITER:
-            yield from (place.behind(ANY) for place in self.places.names(function, over[3]))
+        over = iterable_of(function, function.definitions[register])
+        if over >= 0:
+            yield from (place.behind(ANY) for place in self.places.names(function, over))
 
     def judge(self, state: State, one: Instruction, action: Action) -> Answer:
         function = state.frame.function

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from streamlint.facts.code.objects import Constant, External, LibraryObject, Site
-from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.transfer.carried import Carriers
 from streamlint.transfer.modelled import ModelledCall
@@ -61,7 +60,7 @@ class Communicators:
         (made, *others) = communicator
         if others or not isinstance(made, Site):
             return not others
-        return made.function.control.innermost[made.function.homes[made.instruction][0]] == NOBODY
+        return not made.function.is_repeated(made.instruction)
 
     def is_on_device(self, call: ModelledCall, communicator: Communicator) -> bool:
         """Whether a collective is shown to be work on a device: by its tensors, or by the backend of its group."""

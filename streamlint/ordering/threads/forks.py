@@ -9,7 +9,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, led_to
+from streamlint.ir.graph import led_to
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, SPAWN
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
@@ -120,12 +120,11 @@ class Forks:
 
     def _earlier(self, function: Function, start: Instruction) -> Iterator[Instruction]:
         """The instructions on the ways to an instruction, in order; of loops around it one round."""
-        graph = Graph.of(function.code, exceptions=False)
+        graph, (home, index) = function.control, function.homes[start]
         order = {block: index for index, block in enumerate(graph.order)}
-        home = next(number for number, block in enumerate(function.code.blocks) if start in block)
         earlier = {block for block in range(len(graph)) if order.get(block, 0) < order.get(home, 0)}
         leading = set(led_to([home], lambda block: earlier.intersection(graph.predecessors[block])))
         for block in graph.order:
             if block in leading:
                 code = function.code.blocks[block]
-                yield from code[: code.index(start)] if block == home else code
+                yield from code[:index] if block == home else code

@@ -44,7 +44,7 @@ class LaterWrites(Stepping):
         super().__init__(transfer)
         self.channels = channels
         self.uses = uses
-        self._alternation = Alternation()
+        self._alternation = transfer.one_of(Alternation)
         self._put: End
         self._sent: tuple[int, ...] = ()
         self._found: list[LaterWrite] = []

@@ -32,7 +32,7 @@ class Repeated(Walk):
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.regions = Regions(transfer)
-        self._alternation = Alternation()
+        self._alternation = transfer.one_of(Alternation)
         self._rounds = Rounds()
         self._loop: Loop | None = None  # whose rounds put the work on a stream each
         self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
