@@ -6,13 +6,18 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Conflict, Copy, Direction, Free, call_trail
 
+_COPY = "an asynchronous copy", "copied asynchronously", "copy"
+_KERNEL = "a kernel", "read by the kernel", "launch"
+"""What uses the buffer, how a step says it, and what an event has to come behind."""
+
 
 class HostBufferReusedInFlight(Check):
     """The host refills a pinned buffer while an asynchronous copy may still be using it.
 
     ## What it does
     Reports host writes to a pinned buffer that an asynchronous copy reads (or fills), where no synchronization makes the host wait for
-    that copy first. The typical case is a loop that refills one staging buffer on every iteration.
+    that copy first. The typical case is a loop that refills one staging buffer on every iteration. In C++ a kernel that reads page-locked
+    memory itself counts as such a copy, unless it watches that memory.
 
     With ``evidence = "possible"``, a write by the next call of a method is reported too, where no caller in the program says that it waits.
 
@@ -68,17 +73,20 @@ class HostBufferReusedInFlight(Check):
         """A write that nothing orders behind a copy, as a finding."""
         copy, write = conflict.first, conflict.second
         assert isinstance(copy, Copy)
-        download = copy.direction is Direction.D2H
+        is_kernel = copy.direction is Direction.UNKNOWN
+        user, begun, began = _KERNEL if is_kernel else _COPY
+        use = "filling" if copy.direction is Direction.D2H else "reading"
         access = "free of pinned memory" if isinstance(write, Free) else "host write to a pinned buffer"
         return self.finding(
             write,
-            f"{access} that an asynchronous copy may still be {'filling' if download else 'reading'}",
+            f"{access} that {user} may still be {use}",
             trail=(
-                Step("copied asynchronously here; the host does not wait for it before the write", copy.span),
+                Step(f"{begun} here; the host does not wait for it before the write", copy.span),
                 *copy.trail[:1],
                 *(step for step in call_trail(write, "the write is reached from here") if step.span not in copy.context.calls),
             ),
-            help="synchronize an event recorded after the copy before refilling the buffer, or alternate two buffers with an event each",
+            help=f"synchronize an event recorded after the {began} before refilling the buffer, or alternate two buffers with an event "
+            "each",
             conflict=conflict,
             facts={
                 "memory": copy.host_memory.value,

@@ -12,7 +12,7 @@ from streamlint.findings import Finding
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.ordering.memory.kernel_writes import KERNEL
+from streamlint.ordering.memory.kernel_accesses import KERNEL
 from streamlint.ordering.races.early_reads import EarlyRead, EarlyReads
 from streamlint.transfer.actions import Copied
 

@@ -22,7 +22,8 @@ def find(context: Context) -> Iterator[Finding]:
             continue
         library = release.library or "torch"
         use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function, release.calls))
-        drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))
+        made = span_of(release.allocation) if release.allocation != release.use else None
+        drop = Drop(span_of(release.drop), library, "", allocated=made)
         reuse = span_of(release.again) if release.again is not None else None
         yield rule.report(use, drop, reuse, (_made(release.home), _made(release.lane)))
 

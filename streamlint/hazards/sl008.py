@@ -10,9 +10,11 @@ from streamlint.facts.code.objects import Memory as Held
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.hazards.context import Context, span_of
+from streamlint.ordering.memory.kernel_accesses import KERNEL
 from streamlint.ordering.races.reuses import Reuse, Reuses
 
 RULE = HostBufferReusedInFlight
+_DIRECTIONS = {"d2h": Direction.D2H, KERNEL: Direction.UNKNOWN}
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -34,7 +36,7 @@ def _finding(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> 
         copied.call.name,
         trail=tuple(_made(context, function, side)),
         context=context.surroundings(function, reuse.copy_calls),
-        direction=Direction.D2H if copied.direction == "d2h" else Direction.H2D,
+        direction=_DIRECTIONS.get(copied.direction, Direction.H2D),
         host_memory=Memory.PINNED,
         evidence=Evidence.LITERAL,
     )

@@ -36,6 +36,9 @@ from streamlint.program import (
     called_at,
 )
 
+Items = tuple[tuple[Expression | str | None, Expression], ...]
+"""Keys, with their values; None for a mapping that is spread."""
+_SPREAD = 2
 _LEFT: dict[type, str] = {Attr: "value", Call: "function", Index: "value", Binary: "left"}
 
 
@@ -93,12 +96,31 @@ class ExpressionLowering(FunctionLowering):
 
     def call(self, node: Call, function: int) -> int:
         """A call of a value."""
+        if (items := self._items_given(node)) is not None:
+            return self._items(items, called_at(node))
         shape, registers = self.arguments(node.args)
         self.note_template(called_at(node), node.template)
         register = self.emit(op.CALL, called_at(node), function, shape, *registers)
         if not self.is_conversion(node):
             self.rebind(node.args, register, registers)
         return register
+
+    def _items_given(self, node: Call) -> Items | None:
+        """Python: the keys and values of a dictionary that is made of them: ``dict(a=x)``, ``dict(zip(("a",), (x,)))``."""
+        if not self._is_call_of(node, "dict"):
+            return None
+        if all(arg.keyword is not None or arg.stars == _SPREAD for arg in node.args):
+            return tuple((arg.keyword, arg.value) for arg in node.args)
+        pairs = node.args[0].value if len(node.args) == 1 else None
+        if not isinstance(pairs, Call) or not self._is_call_of(pairs, "zip"):
+            return None
+        sides = [arg.value.items for arg in pairs.args if isinstance(arg.value, Collection) and arg.value.kind in ("tuple", "list")]
+        is_whole = len(sides) == len(pairs.args) == 2 and not any(isinstance(one, Starred) for side in sides for one in side)
+        return tuple(zip(*sides, strict=True)) if is_whole and len(sides[0]) == len(sides[1]) else None
+
+    def _is_call_of(self, node: Call, name: str) -> bool:
+        """Whether a call is one of a function of Python's builtins."""
+        return not self.is_cpp and isinstance(node.function, Name) and node.function.id == name and self.is_builtin(name)
 
     def invoke(self, node: Call, method: Attr, receiver: int) -> int:
         """A call of a method."""
@@ -170,10 +192,14 @@ class ExpressionLowering(FunctionLowering):
         return self.builder.define(op.BUILD, at, self.k(kind), *[self.value(item) for item in items])
 
     def _mapping(self, node: Mapping) -> int:
+        return self._items(node.items, node.at)
+
+    def _items(self, items: Items, at: Position) -> int:
         operands: list[int] = []
-        for key, value in node.items:
-            operands += (self.optional(key), self.value(value))
-        return self.builder.define(op.DICT, node.at, *operands)
+        for key, value in items:
+            named = self.builder.define(op.CONST, value.at, self.k(key)) if isinstance(key, str) else self.optional(key)
+            operands += (named, self.value(value))
+        return self.builder.define(op.DICT, at, *operands)
 
     def _format(self, node: Format) -> int:
         return self.builder.define(op.FORMAT, node.at, self.k(node.texts or None), *[self.value(one) for one in node.values])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
@@ -31,6 +32,14 @@ WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory
 OPENED = "opened"
 """The library of work that a function of a library does which ctypes or cffi has opened."""
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY})
+
+
+class Kernel(NamedTuple):
+    """The parameters of a kernel, those that its body stores through, and the kernel itself where its body is in view."""
+
+    parameters: tuple[Parameter, ...]
+    stores: tuple[str, ...]
+    function: Function | None
 
 
 class Launches(LaunchRows):
@@ -108,10 +117,10 @@ class Launches(LaunchRows):
 
         A pointer to constants is only read through; one pointer that is none is written, and of several nobody knows which.
         """
-        found = next(iter(self._kernels(function, kernel)), None)
+        found = next(self.kernels(function, kernel), None)
         if found is None:
             return tuple(given), tuple(given), False
-        parameters, stores = found
+        parameters, stores, _ = found
         pointers = [index for index, one in enumerate(parameters) if one.type is not None and (one.type[2] or one.type[4] is not None)]
         free = [index for index in pointers if not parameters[index].constant]
         written = {index for index in free if parameters[index].name in stores} or (set(free) if len(free) == 1 else set())
@@ -119,8 +128,8 @@ class Launches(LaunchRows):
         reads = tuple(given[index] for index in pointers if index < len(given) and index not in written)
         return reads, writes, len(free) < 2 or bool(stores)
 
-    def _kernels(self, function: Function, register: int) -> Iterator[tuple[tuple[Parameter, ...], tuple[str, ...]]]:
-        """The parameters of the kernels that a register may hold, and those that their bodies store through."""
+    def kernels(self, function: Function, register: int) -> Iterator[Kernel]:
+        """The kernels that a register may hold."""
         cpp = self.facts.program.cpp
         names = [
             function.dotted(register),
@@ -129,13 +138,13 @@ class Launches(LaunchRows):
         for name in names if function.is_cpp else ():
             for meaning in cpp.find(function.unit, scope_of(function), name) if name else ():
                 if isinstance(meaning, Function):
-                    yield meaning.code.parameters, meaning.code.stores
+                    yield Kernel(meaning.code.parameters, meaning.code.stores, meaning)
             for unit in cpp.mentioning(last_part(name)) if name else ():
                 for declared in unit.declared.get(name, ()):
-                    yield declared.parameters, ()
+                    yield Kernel(declared.parameters, (), None)
         for value in self.transfer.values(function, register):
             if isinstance(value, FunctionObject):
-                yield value.function.code.parameters, value.function.code.stores
+                yield Kernel(value.function.code.parameters, value.function.code.stores, value.function)
 
     def _numba(self, function: Function, one: Instruction) -> Queued | None:
         """``kernel[grid, block, stream](…)`` of a function that numba compiles."""

@@ -255,6 +255,14 @@ class CppLibrary(CppResults):
         if handle is not None:
             self.solver.when(handle, arrived)
 
+    def cpp_same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """What is given comes back, or is stored where a pointer says: the device's address of memory of the host."""
+        of = self.selected(row.get("of"), receiver, arguments) if row.get("into") is not None else None
+        if of is None:
+            EFFECTS["same"](self, row, receiver, arguments, target)
+        else:
+            self.solver.when(of, lambda value: self.into(row, arguments, target, value))
+
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""
         return getattr(value, "value", None) == 0
@@ -409,6 +417,7 @@ CPP_EFFECTS: dict[str, Effect] = {
     "object": CppLibrary.cpp_object,
     "callback": CppLibrary.cpp_callback,
     "thread": CppLibrary.cpp_callback,
+    "same": CppLibrary.cpp_same,
 }
 """By effect of a row: what C++ does otherwise than Python."""
 

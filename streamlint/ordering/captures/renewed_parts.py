@@ -5,14 +5,11 @@ from __future__ import annotations
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Site
 from streamlint.ir import Instruction
-from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.captured_names import CAPTURED, MARK, OPEN, STALE, CapturedNames, is_noted
 from streamlint.ordering.memory.captured_modules import CapturedModules
-from streamlint.ordering.paths.on_path import as_passed
 from streamlint.ordering.paths.states import State
-from streamlint.ordering.paths.walk_names import aside
 from streamlint.ordering.places.flow import Tracked
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import Transfer
 
 
 class RenewedParts(CapturedNames):
@@ -34,22 +31,5 @@ class RenewedParts(CapturedNames):
         if is_noted(state, OPEN):
             is_used = not is_noted(state, CAPTURED) and self.parts.uses(function, self.transfer.works(function, one), part, tracked)
             return frozenset({Tracked(CAPTURED, MARK, "", Site(function, one))}) if is_used else frozenset()
-        if one[0] in CALLING:
-            is_renewed = self._is_renewed(state, one, part)
-        else:
-            is_renewed = one[0] == op.SET_ATTR and self.parts.is_assigned(function, one, part, tracked)
-        return frozenset({Tracked(STALE, MARK, part, Site(function, one))}) if is_renewed and is_noted(state, CAPTURED) else frozenset()
-
-    def _is_renewed(self, state: State, one: Instruction, part: str) -> bool:
-        """Whether a call renews the part: of an object that callers have passed, also by the names that they have for it."""
-        frame, tracked = state.frame, state.tracked
-        for each in self.parts.renewals(frame.function, one):
-            if each.part != part:
-                continue
-            holder, register = as_passed(self.transfer, frame, each.register)
-            places = [*self.parts.objects(frame.function, each.register, part)]
-            if holder is not frame:
-                places += [aside(place, holder.depth) for place in self.parts.objects(holder.function, register, part)]
-            if any(self.parts.meets(place, part, tracked) for place in places):
-                return True
-        return False
+        is_stale = is_noted(state, CAPTURED) and self.parts.is_renewed(state, one, part)
+        return frozenset({Tracked(STALE, MARK, part, Site(function, one))}) if is_stale else frozenset()

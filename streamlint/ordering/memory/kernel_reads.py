@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import behind
 from streamlint.facts.code.objects import Site
 from streamlint.facts.files.device_code import DeviceCode
 from streamlint.facts.graph.facts import Facts
@@ -93,6 +94,44 @@ class KernelReads:
                 if callee is not None and any(self._is_written(callee, place, depth + 1) for place in places):
                     return True
         return False
+
+    @memoized
+    def reads(self, kernel: Function, index: int) -> bool:
+        """Whether a kernel plainly reads through a parameter."""
+        body = self.code.body(kernel)
+        if body is None or self._is_torn(body):
+            return False
+        pointers = self._pointers(body, index)
+        return any(self._read(body, one, pointers, 0) is not None for one in body.code.instructions())
+
+    @memoized
+    def watches(self, kernel: Function, index: int) -> bool:
+        """Whether a kernel may go round until somebody has changed what is behind a parameter."""
+        body = self.code.body(kernel)
+        return body is not None and (self._is_torn(body) or self._watches(body, index, 0))
+
+    def _watches(self, body: Function, index: int, depth: int) -> bool:
+        pointers = self._pointers(body, index)
+        for loop in body.control.loops:
+            ends = [body.code.blocks[block][-1] for block, _ in loop.exits]
+            asked = list(behind(body, [end[2] for end in ends if end[0] == op.BRANCH], op.reads))
+            again = [one for one in asked if one in body.homes and body.homes[one][0] in loop.body]
+            through = asked if any(one[0] == op.INVOKE for one in again) else again  # an object that was made of a reference
+            if any(self._looks(body, one, pointers) for one in through):
+                return True
+        for one in body.code.instructions():
+            for row, callee, places in self._passed_pointers(body, one, pointers):
+                if callee is not None and (depth > _DEEPEST or any(self._watches(callee, place, depth + 1) for place in places)):
+                    return True
+                if row is None and callee is None:
+                    return True
+        return False
+
+    def _looks(self, body: Function, one: Instruction, pointers: frozenset[int]) -> bool:
+        """Whether an instruction may read through a pointer: an access, or a call that is given one."""
+        if one[0] in _ACCESSES:
+            return one[_ACCESSES[one[0]]] in pointers
+        return one[0] in _CALLS and any(register in pointers for register in op.reads(one))
 
     def triggers(self, kernel: Function) -> Site | None:
         """Where a kernel lets the next one begin before it has written all that it writes."""
@@ -185,7 +224,7 @@ class KernelReads:
     def _passed_pointers(
         self, body: Function, one: Instruction, pointers: frozenset[int]
     ) -> Iterator[tuple[Row | None, Function | None, tuple[int, ...]]]:
-        """What a call that is given some pointers calls, a function of kernels or one with a body, and the places where they stand."""
+        """What a call that is given some pointers calls, as a function of kernels or with a body, if that is known; where they stand."""
         given = [register for _, register in argument_registers(body, one)] if one[0] == op.CALL else []
         places = tuple(place for place, register in enumerate(given) if register in pointers)
         if not places:
@@ -195,8 +234,8 @@ class KernelReads:
         row = self._row(body, one) if not callees else None
         if row is not None and row.effect == "in_kernel":
             yield row, None, places
-        elif len(fitting) == 1:
-            yield None, fitting[0], places
+        else:
+            yield None, fitting[0] if len(fitting) == 1 else None, places
 
     def _is_target(self, body: Function, one: Instruction) -> bool:
         """Whether an element is only named to write to a member or an element of it."""

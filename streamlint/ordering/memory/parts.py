@@ -106,9 +106,9 @@ def begins(function: Function, one: Instruction) -> Sum:
     """How far behind its operand a view, or an access to an element, begins."""
     if one[0] in (op.BINARY, op.INPLACE) and function.is_cpp:
         return () if function.text(one[3]) not in ("+", "+=") else sum_of(function, one[5])
-    if one[0] not in (op.ITEM, op.SET_ITEM):
+    if one[0] not in (op.ITEM, op.ADDRESS_ITEM, op.SET_ITEM):
         return ()
-    index = one[4] if one[0] == op.ITEM else one[3]
+    index = one[3] if one[0] == op.SET_ITEM else one[4]
     definition = function.definitions[index] if index >= 0 else None
     if definition is not None and definition[0] == op.BUILD and len(definition) > 4:
         index = definition[4]  # of several indices the first

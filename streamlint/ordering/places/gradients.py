@@ -9,7 +9,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places.flow import BUFFER, Tracked
 from streamlint.ordering.places.origins import EACH, Origins
-from streamlint.ordering.places.places import ANY, Place, Places, rest_behind
+from streamlint.ordering.places.places import ANY, OWN, Place, Places, rest_behind
 from streamlint.ordering.places.weights import GRADIENTS, WEIGHTS, ModuleMemory
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Weights, Worked
@@ -116,8 +116,19 @@ class Training:
             for _, params in given:
                 places = [(place, True) for place in self.modules.parameters.owners(maker, params)]
                 places += [(place, False) for place in self.places.names(maker, params)]
+                if maker is not function:
+                    places = [(other, is_module) for place, is_module in places for other in self._with_kept(maker, place)]
                 found += [each for each in places if maker is function or each[0].root[0] in ("parameter", "global")]
         return found
+
+    def _with_kept(self, maker: Function, place: Place) -> Iterator[Place]:
+        """A place, and where a method keeps it in its object."""
+        yield place
+        for one in maker.by_opcode[op.SET_ATTR] if place.root[0] == "parameter" and place.root != OWN.root else ():
+            for target, value in self.places.assigned(maker, one):
+                rest = rest_behind(self.places.of(maker, value), place) if target.root == OWN.root else None
+                if rest is not None:
+                    yield target.behind(*rest)
 
     def _is_maker(self, function: Function, one: Instruction) -> bool:
         return any(call.row.effect == "object" for call in self.transfer.modelled(function, one))

@@ -12,7 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import first_part
 from streamlint.ordering.captures.replayed_copies import ReplayedCopies
-from streamlint.ordering.memory.kernel_writes import KERNEL, KernelWrites
+from streamlint.ordering.memory.kernel_accesses import KERNEL, KernelAccesses
 from streamlint.ordering.paths.asked_devices import AskedDevices
 from streamlint.ordering.paths.rounds import next_round
 from streamlint.ordering.paths.shown import is_shown_on_host
@@ -79,7 +79,7 @@ class EarlyReads(Updating):
             yield from self.of(call, copied)
         for call, copied in fetched(self.transfer.sites({"module_to", "transfer"})):
             yield from self.of(call, copied)
-        for site, copied in KernelWrites(self.transfer, self.places).find():
+        for site, copied in self.transfer.one_of(KernelAccesses, self.transfer, self.places).writes():
             self._is_sure = True
             yield from self._followed(site, copied)
 

@@ -16,7 +16,7 @@ from streamlint.ordering.places.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.races.beginnings import casts
 from streamlint.ordering.races.crossing import DROPPED, MARK, USED, as_lent, is_lent, is_lent_by
-from streamlint.ordering.races.next_calls import NextCalls
+from streamlint.ordering.races.lost_gradients import LostGradients
 from streamlint.ordering.races.races import Races
 from streamlint.ordering.streams.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.walk.walk import ORDERED
@@ -56,7 +56,7 @@ class Release(NamedTuple):
     calls: tuple[Site, ...] = ()  # that lead to the use
 
 
-class Releases(NextCalls):
+class Releases(LostGradients):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
@@ -83,6 +83,7 @@ class Releases(NextCalls):
         return iter(self._known)
 
     def _find(self) -> Iterator[Release]:
+        self._by_callers = False
         for (function, one, work), partners in self.beginnings.found:
             is_pooled = (not function.is_cpp or work.library == "torch") and not self._is_raw(function, one)
             if is_pooled and self.comes_to(function, partners):
@@ -90,6 +91,8 @@ class Releases(NextCalls):
         for (function, one), users in self.beginnings.casts.items():
             if self.comes_to(function, frozenset(users)) and (cast := self._cast(function, one)) is not None:
                 self._follow_allocation(function, one, cast)
+        for gradients in self.gradients():
+            self._follow_use(*gradients)
         for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.found):
             self._follow_emptied(use)
         yield from self._released.values()
@@ -114,12 +117,16 @@ class Releases(NextCalls):
         """A tensor that an unknown caller gives is allocated on the stream that is current there; the caller keeps its references."""
         if not self.memory.is_on_device(use.function, use.register, use.work, True):
             return
-        self._site = site = Site(use.function, use.instruction)
-        self._work, self._writes, self._is_evident, self._by_callers = use.work, True, True, True
-        self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), use.lane
-        tracked = {Tracked(BUFFER, place) for place in self.names_of(use.function, use.register)}
-        tracked |= {Tracked(USED, MARK, "", site)} | use.lane.tracked(STREAM)
-        self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()))
+        self._by_callers = True
+        names = frozenset(Tracked(BUFFER, place) for place in self.names_of(use.function, use.register))
+        self._follow_use(use.function, use.instruction, use.work, use.lane, names)
+
+    def _follow_use(self, function: Function, one: Instruction, work: Worked, lane: Lane, names: frozenset[Tracked]) -> None:
+        """Work on another stream uses memory that the program is not seen to allocate."""
+        self._site = site = Site(function, one)
+        self._work, self._writes, self._is_evident = work, True, True
+        self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), lane
+        self.run(self.start(function, one, names | {Tracked(USED, MARK, "", site)} | lane.tracked(STREAM), frozenset()))
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
@@ -290,7 +297,7 @@ class Releases(NextCalls):
 
     def _is_told(self, state: State, one: Instruction, action: Kept) -> bool:
         """Whether the pool is told of a use: not by a mark for its own stream, behind which the memory is anyway."""
-        if not self._touches(state, action.register):
+        if not self._touches(state, action.register) and not self._is_gradient_told(state, action.register):
             return False
         home, lane = self._lane, self.lanes.of(state.frame, one, action.stream)
         return not (lane.kind == home.kind == CURRENT or (lane.is_one and lane.made == home.made and lane.owner == home.owner))

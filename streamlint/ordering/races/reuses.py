@@ -1,4 +1,4 @@
-"""SL008: the host writes, or frees, page-locked memory that an asynchronous copy may still be using."""
+"""SL008: the host writes, or frees, page-locked memory that an asynchronous copy, or a kernel, may still be using."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from streamlint.facts.code.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.captures.replayed_copies import Launch, ReplayedCopies
+from streamlint.ordering.memory.kernel_accesses import KernelAccesses
 from streamlint.ordering.memory.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.ordering.paths.ring_lags import RingLags
@@ -67,6 +68,7 @@ class Reuses(Indexed):
         self._reported: Site  # of a copy that a graph runs, where it was captured
         self._side_of = op.NONE
         self._size: Sum | None = None
+        self._ahead: Sum = ()
         self._given_at: int | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
 
@@ -77,15 +79,21 @@ class Reuses(Indexed):
                 continue
             memory = self._side(call, copied)
             if memory is not None:
-                self._found = {}
-                self._copied, self._site = copied, Site(call.function, call.instruction)
-                self._reported = self._site
-                self._side_of, self._size = memory, self._size_of(call, memory)
-                launches = list(self.replayed.launches(self._site))
-                if not launches:
-                    self.follow(self._site, copied, memory)
-                self._follow_launches(launches, memory)
-                yield from self._found.values()
+                yield from self._followed(Site(call.function, call.instruction), copied, memory, self._size_of(call, memory))
+        self._given_at = None
+        for site, copied, offset in self.transfer.one_of(KernelAccesses, self.transfer, self.places).reads():
+            yield from self._followed(site, copied, copied.source, None if offset is None else (), offset or ())
+
+    def _followed(self, site: Site, copied: Copied, memory: int, size: Sum | None, offset: Sum = ()) -> Iterator[Reuse]:
+        """The reuses of the memory of a copy, or of what a kernel reads, which begins so far behind what a register holds."""
+        self._found = {}
+        self._copied, self._site, self._reported = copied, site, site
+        self._side_of, self._size, self._ahead = memory, size, plus((), offset, -1)
+        launches = list(self.replayed.launches(site))
+        if not launches:
+            self.follow(site, copied, memory)
+        self._follow_launches(launches, memory)
+        yield from self._found.values()
 
     def _follow_launches(self, launches: Iterable[Launch], memory: int) -> None:
         """The copy where graphs are launched that have recorded it: the capture itself copies nothing."""
@@ -201,7 +209,7 @@ class Reuses(Indexed):
 
     def _distances(self, function: Function, target: int) -> dict[int, Sum]:
         """By register that the copied memory is a view of: how far behind the copied range it begins."""
-        found: dict[int, Sum] = {target: ()}
+        found: dict[int, Sum] = {target: self._ahead}
         for register in self.transfer.shared(function, target):
             one = function.definitions[register] if register >= 0 else None
             for action in self.transfer.of(function, one) if one is not None else ():

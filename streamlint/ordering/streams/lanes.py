@@ -43,7 +43,8 @@ class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
     is ordered with the null stream (None: not known). ``is_given``: an unknown call has given it; ``may_be_current``: it is one of
     several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds;
-    ``owner``: the object of the program whose constructor has made it, if that is known."""
+    ``owner``: the object of the program whose constructor has made it, if that is known; ``is_made_once``: a function on the path has
+    made it, and no other one there."""
 
     kind: str
     places: tuple[Place, ...]
@@ -54,13 +55,14 @@ class Lane(NamedTuple):
     may_be_current: bool = False
     takes_turns: bool = False
     owner: Owner | None = None
+    is_made_once: bool = False
 
     def tracked(self, kind: str) -> frozenset[Tracked]:
         """The lane as it is tracked."""
         if self.kind == CURRENT:
             return frozenset({Tracked(kind, AMBIENT)})
         places = [*self.places]
-        if not self.is_element:
+        if self.is_made_once or not self.is_element:
             places += [Place(("global", "made", site, self.owner)) for site in self.made]
         return frozenset(Tracked(kind, place) for place in places)
 
@@ -136,9 +138,8 @@ class Lanes:
             names = (*names, AMBIENT)
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         owner = self.owners.of(frame, register, own, creations)
-        return Lane(
-            NAMED, names, creations, self._blocking(stream, values, creations), stream.library, is_given, is_one_of, takes_turns, owner
-        )
+        lane = Lane(NAMED, names, creations, self._blocking(stream, values, creations), stream.library, is_given, is_one_of, takes_turns)
+        return lane._replace(owner=owner, is_made_once=_is_made_once(frame, values))
 
     def _kept(self, holder: Frame, held: int, frame: Frame, register: int, one: Instruction) -> Iterator[Place]:
         """The members that hold a stream, and where the function has what it has put into the element that it takes it from."""
@@ -436,6 +437,14 @@ def _is_one_of(names: Iterable[Place], values: Iterable[Object], details: set[st
         return False
     has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
     return has_others and bool(details & {"current", "default"})
+
+
+def _is_made_once(frame: Frame, values: list[Object]) -> bool:
+    """Whether a value is one stream, which a function on a path makes, and not one in each round of a loop."""
+    only = values[0] if len(values) == 1 else None
+    site = only.site if isinstance(only, LibraryObject) and only.detail in _CREATED else None
+    maker = frame.of(site.function) if site is not None else None
+    return site is not None and maker is not None and maker.function.control.innermost[maker.function.homes[site.instruction][0]] == NOBODY
 
 
 def _in_use(values: Iterable[Object], is_cpp: bool) -> list[Object]:

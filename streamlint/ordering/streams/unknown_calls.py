@@ -30,13 +30,23 @@ class UnknownCalls:
         """The registers of new memory that a call is the first to be given: to read it would tell nothing, so the call fills it."""
         for register in work.reads:
             place = self.places.of(function, register) if register >= 0 else None
-            if place is None or place.root[0] != "register" or not all(isinstance(key, Element) for key in place.path):
+            made = self._made(function, place, one) if place is not None else None
+            if place is None or made is None:
                 continue
-            call = self._left(function, int(str(place.root[1])))
-            names = [Place(("register", each[2]), place.path) for each in call or ()]
+            call = self._left(function, made)
+            path = place.path if place.root[0] == "register" else ()
+            names = [*(Place(("register", each[2]), path) for each in call or ()), place]
             ahead = _between(function, call, one) if call else ()
             if call and not any(self._touches(function, before, names) for before in ahead):
                 yield register
+
+    def _made(self, function: Function, place: Place, one: Instruction) -> int | None:
+        """The register of what an element is of, or of what the function has put into an attribute before an instruction."""
+        if place.root[0] == "register" and all(isinstance(key, Element) for key in place.path):
+            return int(str(place.root[1]))
+        stores = [(each, pair) for each in function.by_opcode[op.SET_ATTR] for pair in self.places.assigned(function, each)]
+        kept = [(each, value) for each, (target, value) in stores if target == place]
+        return kept[0][1] if len(kept) == 1 and function.runs_before(kept[0][0], one) else None
 
     def _left(self, function: Function, register: int, depth: int = 4) -> list[Instruction] | None:
         """What has made memory: a factory that leaves it as it is, or one on each way, and where these meet; None for anything else."""

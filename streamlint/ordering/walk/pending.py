@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
-from streamlint.facts.code.functions import Function
+from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.code.objects import Constant, Container, External, Memory, Scalar, Site
 from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
@@ -120,6 +121,7 @@ class Pending(CopyStreams):
         owner = function.method.owner if function.method is not None else None
         if owner is None or place.root != ("parameter", 0) or len(place.path) != 1:
             return
+        yield from ((other, TENSOR) for one, other in self._mapped.get(owner, ()) if one == place)
         for name, stores in owner.own_stores.items():
             for store in stores:
                 shared = self.transfer.shared(store.function, store.value)[1:] if name not in place.path else ()
@@ -131,6 +133,20 @@ class Pending(CopyStreams):
                 of = self.places.of(store.function, register)
                 if of.root == place.root and len(of.path) == 1 and of != place:
                     yield of, TENSOR
+
+    @cached_property
+    def _mapped(self) -> dict[ClassInfo, list[tuple[Place, Place]]]:
+        """C++: by class the members that hold a device's and the host's pointer to the same memory, each pair in both orders."""
+        found: dict[ClassInfo, list[tuple[Place, Place]]] = defaultdict(list)
+        for call in self.transfer.sites({"same"}, "into"):
+            function, of, into = call.function, call.one("of"), call.one("into")
+            if of is None or into is None or function.method is None or function.method.owner is None:
+                continue
+            first, second = self.places.of(function, into), self.places.of(function, of)
+            first = Place(first.root, first.path[:-1]) if first.path[-1:] == (ADDRESS,) else first
+            if is_object(first.root) and is_object(second.root) and len(first.path) == len(second.path) == 1:
+                found[function.method.owner] += [(first, second), (second, first)]
+        return found
 
     # --- what actions mean
 

@@ -44,7 +44,7 @@ class Updating(Pending):
                         yield Tracked(BUFFER, register_place(use[2]), view.type)
 
     def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
-        """The views that a function makes of memory in its registers."""
+        """The views that a function makes of memory in its registers, and where it keeps them."""
         shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
         for one in function.code.instructions():
             if one[0] in _VIEWING and one[2] not in shared:
@@ -54,6 +54,8 @@ class Updating(Pending):
                         part = self.part_of(function, one, of)
                         view = shared[one[2]] = Tracked(BUFFER, register_place(one[2]), action.type or of.type, None, part)
                         yield view
+                        kept = (pair for use in function.uses[one[2]] for pair in self.places.assigned(function, use))
+                        yield from (view._replace(place=target) for target, value in kept if value == one[2])
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
         known = tuple(super().known_as(function, register))
