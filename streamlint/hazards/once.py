@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import is_none
 from streamlint.facts.graph.aliases import path_of
 from streamlint.facts.graph.conditions import Conditions
 from streamlint.facts.graph.unused import Unused
@@ -34,9 +35,9 @@ class Once:
             exports = self.facts.exports.of(function) if function.is_cpp else []
             names = {one.name for one in exports} or {function.code.name}
             places = [place for place in self.transfer.callers(function) if not place[0].is_cpp]
-            is_once = bool(places) and all(self._is_once(*place, _DEEPEST) for place in places)
-            is_open = is_once and (any(map(self._is_exported, names)) or self._is_offered({one.module for one in exports}))
-            self._bound[function] = is_once and not is_open
+            others = [place for name in names for place in self._mentions(name) if self._is_open(*place)]
+            is_once = all(self._is_once(*place, _DEEPEST) for place in places) and all(self._is_of_life(*place) for place in others)
+            self._bound[function] = bool(places or others) and is_once and not self._is_offered({one.module for one in exports})
         return self._bound[function]
 
     def is_first(self, function: Function, one: Instruction) -> bool:
@@ -55,6 +56,18 @@ class Once:
             self.sets_up(caller, depth - 1) or (is_constructor and not any(True for _ in self.repetition.of(caller, one)))
             for caller, one in callers
         )
+
+    def _is_of_life(self, caller: Function, call: Instruction) -> bool:
+        """Whether a call of what nobody knows sets an object up, or is the last one before the object lets go of what it calls."""
+        return call[0] == op.INVOKE and (self.sets_up(caller) or self._lets_go(caller, call))
+
+    def _lets_go(self, function: Function, call: Instruction) -> bool:
+        """Whether an object keeps ``None`` behind a call in place of what is called, which constructors alone put there."""
+        receiver, _, name = path_of(function, call[3]).rpartition(".")
+        stores = list(self._stores(name)) if receiver and not function.is_repeated(call) else []
+        ends = [(user, one) for user, one in stores if is_none(user, one[4])]
+        is_left = any(user is function and path_of(user, one[2]) == receiver and user.runs_before(call, one) for user, one in ends)
+        return is_left and all(each in ends or self.sets_up(each[0]) for each in stores)
 
     def _is_once(self, caller: Function, call: Instruction, depth: int) -> bool:
         if self.is_first(caller, call) or self._leaves_state(caller, call):

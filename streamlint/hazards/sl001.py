@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
 from streamlint.facts.code import objects
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import behind
 from streamlint.facts.code.objects import Constant, External, Site
+from streamlint.facts.repetition.trips import FEW_IN_ALL
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Evidence, Memory
 from streamlint.hazards.context import Context, span_of
@@ -153,7 +155,7 @@ class _Search:
         if copy.direction == "h2d" and (self._is_idle(copy, size) or (size.bytes is None and self._is_open(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
-        if self._is_set_aside(sites, origin):
+        if self._is_set_aside(sites, origin) or (size.bytes is None and self._is_of_few(sites)):
             return False
         if size.bytes is not None or (self._is_repeated(sites) and not self._is_of_setup(sites)):
             return True
@@ -169,6 +171,12 @@ class _Search:
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return True
         return any(site.function.is_repeated(site.instruction) for site in sites) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
+
+    def _is_of_few(self, sites: list[Site]) -> bool:
+        """Whether a loop that has few rounds while the program runs leads to a copy."""
+        trips = self.context.transfer.rounds.trips
+        loops = [(one, loop) for one, instruction in sites for loop in islice(one.control.around(one.blocks[instruction]), 1)]
+        return any(most is not None and most <= FEW_IN_ALL for most in (trips.in_all(*each) for each in loops))
 
     def _is_open(self, copy: HostCopy) -> bool:
         """Whether an upload of unknown size may find nothing to do: no work on its stream, or what is on the device already."""

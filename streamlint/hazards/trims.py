@@ -98,8 +98,11 @@ class Trims:
         yield Trim(call, function, loop, made, is_often and not (is_long or waits))
 
     def _is_often(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
-        """Whether rounds are many: by their number, or as steps that train or run a module."""
-        return self.rounds.least(function, loop) >= _MANY or any(self._is_stepwise(site.function) for site in made)
+        """Whether rounds are many: by their number, as those of a loop that trains, or in steps that train or run a module."""
+        around = list(self.rounds.loops(function, made[0].instruction))
+        if self.rounds.least(function, loop) >= _MANY or self._is_stepwise(function, around[-1].body):
+            return True
+        return any(self._is_stepwise(site.function) for site in made[1:])
 
     def _serves(self, function: Function, loop: Loop, steps: list[Step]) -> bool:
         """Whether rounds go on for as long as somebody hands them something for a module: nothing counts them, and each takes from a
@@ -140,9 +143,10 @@ class Trims:
         calls = (step for step in steps if step.instruction[0] in (op.CALL, op.INVOKE))
         return any(call.row.effect == "collect" for step in calls for call in self.transfer.modelled(step.function, step.instruction))
 
-    def _is_stepwise(self, function: Function) -> bool:
-        """Whether a function trains, or is a method of a module: it works in each of many steps."""
+    def _is_stepwise(self, function: Function, blocks: frozenset[int] | None = None) -> bool:
+        """Whether a function trains, in some of its blocks, or is a method of a module: it works in each of many steps."""
         owner = function.method.owner if function.method is not None else None
         if owner is not None and self._is_class_of_modules(owner):
             return True
-        return any(one.row.does in TRAINING for one in self.transfer.rounds.of(function))
+        training = (one.instruction for one in self.transfer.rounds.of(function) if one.row.does in TRAINING)
+        return any(blocks is None or function.blocks[one] in blocks for one in training)

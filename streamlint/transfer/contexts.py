@@ -88,7 +88,8 @@ class Contexts:
         return one is not None and one[0] == op.REBIND and self.is_by_value(function, one)
 
     def is_by_value(self, function: Function, one: Instruction) -> bool:
-        """C++: whether a call takes a copy of a variable: functions at hand say so, those of libraries that have rows are of C's kind."""
+        """C++: whether a call leaves a variable as it is: functions at hand say so, those of libraries that have rows are of C's kind, and
+        containers take copies."""
         call = function.definitions[one[3]]
         if call is None or call[0] not in (op.CALL, op.INVOKE):
             return False
@@ -96,7 +97,7 @@ class Contexts:
         given = {one[4], one[4] + 1}  # behind a receiver
         if edges:
             return not any(each[2] in given for edge in edges for each in edge.callee.by_opcode[op.OUT])
-        return any(True for _ in self.transfer.modelled(function, call))
+        return self.transfer.is_of_language(function, call) or any(True for _ in self.transfer.modelled(function, call))
 
     def given(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
         """The register that a call gives for a parameter."""

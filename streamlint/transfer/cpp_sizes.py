@@ -11,8 +11,6 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
 from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.cpp_declared import declared_type
-from streamlint.transfer.modelled import ModelledCall
-from streamlint.waits.entered import Context
 
 WIDTHS = {
     "char": 1, "unsigned char": 1, "signed char": 1, "bool": 1, "uint8_t": 1, "int8_t": 1, "std::uint8_t": 1, "std::byte": 1, "short": 2,
@@ -26,6 +24,7 @@ WHOLE = (
     | {"std::size_t"}
 )
 _MOST = 60
+_DEEPEST = 6
 
 
 class CppSizes:
@@ -194,7 +193,7 @@ class CppSizes:
         """Whether a number is computed from the size of a tensor or array."""
         known = self.contexts.traced(known)
         one = self.contexts.definition(known)
-        if one is None or depth > 6:
+        if one is None or depth > _DEEPEST:
             return False
         if one[0] == op.INVOKE:
             held = self.facts.values(known.function, one[3]).values
@@ -204,10 +203,23 @@ class CppSizes:
             return any(self.is_of_array(known._replace(register=each), depth + 1) for each in op.reads(one))
         return False
 
-    def copied(self, call: ModelledCall, context: Context) -> int | None:
-        """The number of bytes that a copy is given."""
-        register = call.one("bytes")
-        return None if register is None else self.contexts.number(Known(call.function, register, context))
+    def is_of_tensors(self, known: Known, depth: int = 0) -> bool:
+        """Whether a number is that of the tensors in a container, times numbers that are known."""
+        known = self.contexts.traced(known)
+        one, function = self.contexts.definition(known), known.function
+        if one is None or depth > _DEEPEST:
+            return False
+        if one[0] == op.BINARY and function.text(one[3]) == "*":
+            parts = [known._replace(register=each) for each in one[4:6]]
+            others = [each for each in parts if self.contexts.number(each) is None]
+            return len(others) == 1 and self.is_of_tensors(others[0], depth + 1)
+        if one[0] != op.INVOKE or function.text(one[4]) != "size" or len(one) != 6:
+            return False
+        kind = self.type_of(known._replace(register=one[3]))
+        element = self.element(kind) if kind is not None else None
+        name = str(self.facts.cpp.resolved(function.unit, "", element)[0]) if element is not None else ""
+        row = self.facts.cpp_models.type_named(name)
+        return row is not None and row.kind == "buffer"
 
 
 def _product(count: int | None, width: int | None) -> int | None:

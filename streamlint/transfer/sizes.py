@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import last_name
-from streamlint.facts.code.objects import Constant, Container, External, Group, Memory, are_plain
+from streamlint.facts.code.objects import Constant, Container, External, Group, Memory, Site, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.traits import Trait
@@ -55,14 +56,21 @@ class Sizes:
         self._known: dict[tuple[Known, str, str, int], Size] = {}
 
     def _number(self, known: Known) -> int | None:
-        """The whole number that a register holds, if it is known; of an attribute that several classes set to one, the largest."""
-        return self.contexts.number(known, otherwise=self._largest_of_classes)
+        """The whole number that a register holds, if it is known; of several, as callers or classes give them, the largest."""
+        return self.contexts.number(known, otherwise=self._largest_number)
 
-    def _largest_of_classes(self, known: Known) -> int | None:
-        one = self.contexts.definition(known)
-        values = list(self.contexts.facts.values(known.function, known.register).values) if one is not None and one[0] == op.ATTR else []
-        numbers = [value.value for value in values if isinstance(value, Constant) and type(value.value) is int]
-        return max(numbers) if numbers and len(numbers) == len(values) else None
+    def _largest_number(self, known: Known) -> int | None:
+        values = list(self.contexts.facts.values(known.function, known.register).values)
+        numbers = [value.value if isinstance(value, Constant) and type(value.value) is int else None for value in values]
+        return _largest(numbers) or _largest(list(self._given(known)))
+
+    def _given(self, known: Known) -> Iterator[int | None]:
+        """The whole numbers that the callers of a function give for a parameter."""
+        one, function = self.contexts.definition(known), known.function
+        if one is not None and one[0] == op.PARAM:
+            for place in self.transfer.callers(function):
+                given = self.contexts.given(function, one, Site(*place))
+                yield self.contexts.number(Known(*given, ())) if given is not None else None
 
     def of(self, origin: Origin, depth: int = 0) -> Size:
         """The size of memory at its origin."""
@@ -78,8 +86,13 @@ class Sizes:
         size, host = self.of(copy.origin), Known(copy.call.function, copy.host, copy.origin.known.context)
         if size.bytes is not None and not copy.call.function.is_cpp:
             size = size._replace(bytes=self.of_part(host, size.bytes, copy.origin))
-        given = self.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
-        return size._replace(bytes=given) if given is not None else size
+        register = copy.call.one("bytes") if copy.call.function.is_cpp else None
+        if register is None:
+            return size
+        known = host._replace(register=register)
+        given = self.contexts.number(known)
+        is_for_each = given is None and copy.direction == "h2d" and self.cpp.is_of_tensors(known)
+        return size._replace(bytes=size.bytes if given is None else given, counts=size.counts or is_for_each)
 
     def _at_origin(self, origin: Origin, depth: int) -> Size:
         site = origin.site
@@ -399,6 +412,12 @@ def _product(dimensions: list[int | None]) -> int | None:
     """The product of dimensions; None where there are none, or some are not known."""
     known = [each for each in dimensions if each is not None]
     return math.prod(known) if known and len(known) == len(dimensions) else None
+
+
+def _largest(numbers: list[int | None]) -> int | None:
+    """The largest of some numbers; None where there are none, or some are not known."""
+    known = [each for each in numbers if each is not None]
+    return max(known) if known and len(known) == len(numbers) else None
 
 
 def _sum(counts: list[int | None]) -> int | None:

@@ -142,10 +142,11 @@ class EmptyQueues:
         return len(others) <= _MOST and not any(self.earlier.last(each, judge).other for each in others)
 
     def _is_near(self, at: Site, places: dict[Function, Site]) -> bool:
-        """Whether a place stands in the loop of the one of its function that the search began at, or entered from; outside of loops in
-        none, too."""
+        """Whether a place stands in no other loop of its function than those around the place that the search began at, or was entered
+        from, and those in the innermost of these."""
         function, graph = at.function, at.function.control
         if function not in places:
             return True
-        around, own = (graph.innermost[function.blocks[one]] for one in (places[function].instruction, at.instruction))
-        return around == own or (around != NOBODY and function.blocks[at.instruction] in graph.loops[around].body)
+        homes = [function.blocks[one] for one in (places[function].instruction, at.instruction)]
+        around, own = (graph.innermost[home] for home in homes)
+        return own == NOBODY or homes[0] in graph.loops[own].body or (around != NOBODY and homes[1] in graph.loops[around].body)

@@ -74,7 +74,8 @@ class DeviceWork:
             return False
         if called := self._called(function, one):
             return any(map(self.works, called))
-        return not self._is_of_host(function, one) and any(self.is_on_device(function, each) for each in operands_of(function, one))
+        is_of_host = self.transfer.is_of_language(function, one) or self._is_of_host(function, one)
+        return not is_of_host and any(self.is_on_device(function, each) for each in operands_of(function, one))
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether the method that is called is one of arrays of the host, which what else may be there does not have."""

@@ -109,6 +109,7 @@ class Earlier:
         ways = self._ways_of(function, search.life)
         seen, found, beginning = set[_Place](), False, False
         headers = _around(function, starts)
+        idle: Loop | None = None
         waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
             place, end = waiting.pop()
@@ -120,8 +121,12 @@ class Earlier:
             if before is None:
                 return Seen(other=True)
             beginning = beginning or not function.control.predecessors[place.block]
+            idle = headers.get(place.block, idle) if place.is_before else idle
             waiting += [(each, len(function.code.blocks[each.block])) for each in before if each not in seen]
             seen.update(before)
+        if idle is not None and not (found or beginning or waiting):  # no round comes to anything: what was before the loop counts
+            outside = [each for each in self._steps_back(function, _Place(idle.header, False)) if each not in idle.body]
+            return self._back(function, [(each, len(function.code.blocks[each])) for each in outside], search, at, depth)
         return Seen(found, bool(waiting), beginning)
 
     def _before(
@@ -267,12 +272,13 @@ class Earlier:
         return self._inside(function, _Search(judge, None, crosses, True, {}), None, 0)
 
     def _inside(self, function: Function, search: _Search, at: Site | None, depth: int) -> Seen:
-        """What a call of a function comes to last. A function that calls itself comes to nothing there."""
+        """What a call of a function comes to last, exceptions aside. A function that calls itself comes to nothing there."""
         found = search.entered.get((function, at))
         if found is None:
             search.entered[function, at] = Seen()
             ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
-            found = search.entered[function, at] = self._back(function, ends, search._replace(life=None), at, depth)
+            regular = [end for end in ends if end[0] in function.control.order]
+            found = search.entered[function, at] = self._back(function, regular or ends, search._replace(life=None), at, depth)
         return found
 
     def has_work(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
