@@ -111,12 +111,14 @@ class ExpressionLowering(FunctionLowering):
             return None
         if all(arg.keyword is not None or arg.stars == _SPREAD for arg in node.args):
             return tuple((arg.keyword, arg.value) for arg in node.args)
-        pairs = node.args[0].value if len(node.args) == 1 else None
-        if not isinstance(pairs, Call) or not self._is_call_of(pairs, "zip"):
+        return self._pairs_given(node.args[0].value) if len(node.args) == 1 else None
+
+    def _pairs_given(self, pairs: Expression) -> Items | None:
+        """Names and values that stand beside each other in a ``zip``."""
+        if not isinstance(pairs, Call) or not self._is_call_of(pairs, "zip") or len(pairs.args) != 2:
             return None
-        sides = [arg.value.items for arg in pairs.args if isinstance(arg.value, Collection) and arg.value.kind in ("tuple", "list")]
-        is_whole = len(sides) == len(pairs.args) == 2 and not any(isinstance(one, Starred) for side in sides for one in side)
-        return tuple(zip(*sides, strict=True)) if is_whole and len(sides[0]) == len(sides[1]) else None
+        names, values = (_written_out(arg.value) for arg in pairs.args)
+        return tuple(zip(names, values, strict=True)) if names and len(names) == len(values) else None
 
     def _is_call_of(self, node: Call, name: str) -> bool:
         """Whether a call is one of a function of Python's builtins."""
@@ -271,6 +273,12 @@ class ExpressionLowering(FunctionLowering):
             self.builder.jump(then if node.value else otherwise, node.at)
         else:
             self.builder.branch(self.value(node), then, otherwise, node.at)
+
+
+def _written_out(node: Expression) -> tuple[Expression, ...]:
+    """The elements of a list or tuple that is written out, none of them starred."""
+    is_whole = isinstance(node, Collection) and node.kind in ("tuple", "list") and not any(isinstance(one, Starred) for one in node.items)
+    return node.items if isinstance(node, Collection) and is_whole else ()
 
 
 def is_block(node: Call) -> bool:

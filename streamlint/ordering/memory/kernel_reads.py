@@ -19,6 +19,7 @@ from streamlint.frontends import LOST
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
+from streamlint.ir.graph import Loop
 from streamlint.models import Row
 from streamlint.ordering.places.leading import leads_to
 from streamlint.support.memo import memoized
@@ -112,20 +113,21 @@ class KernelReads:
 
     def _watches(self, body: Function, index: int, depth: int) -> bool:
         pointers = self._pointers(body, index)
-        for loop in body.control.loops:
-            ends = [body.code.blocks[block][-1] for block, _ in loop.exits]
-            asked = list(behind(body, [end[2] for end in ends if end[0] == op.BRANCH], op.reads))
-            again = [one for one in asked if one in body.homes and body.homes[one][0] in loop.body]
-            through = asked if any(one[0] == op.INVOKE for one in again) else again  # an object that was made of a reference
-            if any(self._looks(body, one, pointers) for one in through):
-                return True
-        for one in body.code.instructions():
-            for row, callee, places in self._passed_pointers(body, one, pointers):
-                if callee is not None and (depth > _DEEPEST or any(self._watches(callee, place, depth + 1) for place in places)):
-                    return True
-                if row is None and callee is None:
-                    return True
-        return False
+        if any(self._waits_for_change(body, loop, pointers) for loop in body.control.loops):
+            return True
+        passed = (each for one in body.code.instructions() for each in self._passed_pointers(body, one, pointers))
+        return any(
+            row is None and (callee is None or depth > _DEEPEST or any(self._watches(callee, place, depth + 1) for place in places))
+            for row, callee, places in passed
+        )
+
+    def _waits_for_change(self, body: Function, loop: Loop, pointers: frozenset[int]) -> bool:
+        """Whether a loop ends by what each round reads through one of some pointers."""
+        ends = [body.code.blocks[block][-1] for block, _ in loop.exits]
+        asked = list(behind(body, [end[2] for end in ends if end[0] == op.BRANCH], op.reads))
+        again = [one for one in asked if one in body.homes and body.homes[one][0] in loop.body]
+        through = asked if any(one[0] == op.INVOKE for one in again) else again  # an object that was made of a reference
+        return any(self._looks(body, one, pointers) for one in through)
 
     def _looks(self, body: Function, one: Instruction, pointers: frozenset[int]) -> bool:
         """Whether an instruction may read through a pointer: an access, or a call that is given one."""
