@@ -155,7 +155,7 @@ class _Search:
         if copy.direction == "h2d" and (self._is_idle(copy, size) or (size.bytes is None and self._is_open(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
-        if self._is_set_aside(sites, origin) or (size.bytes is None and self._is_of_few(sites)):
+        if self._is_set_aside(sites, origin, size):
             return False
         if size.bytes is not None or (self._is_repeated(sites) and not self._is_of_setup(sites)):
             return True
@@ -163,9 +163,9 @@ class _Search:
             return False
         return copy.direction == "d2h" or self._has_work_ahead(copy, sites)
 
-    def _is_set_aside(self, sites: list[Site], origin: Origin) -> bool:
-        """Whether a copy runs once, or stands with its memory in a class for machines that need no pinned memory."""
-        if any(self._is_once(site.function, site.instruction) for site in sites):
+    def _is_set_aside(self, sites: list[Site], origin: Origin, size: Size) -> bool:
+        """Whether a copy runs once or seldom, or stands with its memory in a class for machines that need no pinned memory."""
+        if any(self._is_once(site.function, site.instruction) for site in sites) or (size.bytes is None and self._is_of_few(sites)):
             return True
         made = [] if origin.site is None else [origin.site]
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):

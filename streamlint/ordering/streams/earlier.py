@@ -109,7 +109,6 @@ class Earlier:
         ways = self._ways_of(function, search.life)
         seen, found, beginning = set[_Place](), False, False
         headers = _around(function, starts)
-        idle: Loop | None = None
         waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
             place, end = waiting.pop()
@@ -121,13 +120,17 @@ class Earlier:
             if before is None:
                 return Seen(other=True)
             beginning = beginning or not function.control.predecessors[place.block]
-            idle = headers.get(place.block, idle) if place.is_before else idle
             waiting += [(each, len(function.code.blocks[each.block])) for each in before if each not in seen]
             seen.update(before)
-        if idle is not None and not (found or beginning or waiting):  # no round comes to anything: what was before the loop counts
-            outside = [each for each in self._steps_back(function, _Place(idle.header, False)) if each not in idle.body]
-            return self._back(function, [(each, len(function.code.blocks[each])) for each in outside], search, at, depth)
-        return Seen(found, bool(waiting), beginning)
+        come_to = Seen(found, bool(waiting), beginning)
+        again = {each.block for each in seen if each.is_before}
+        idle = [loop for block, loop in headers.items() if block in again and come_to == Seen()]
+        return self._outside(function, idle[0], search, at, depth) if idle else come_to
+
+    def _outside(self, function: Function, loop: Loop, search: _Search, at: Site | None, depth: int) -> Seen:
+        """What was before a loop counts where its rounds come to nothing."""
+        before = [each for each in self._steps_back(function, _Place(loop.header, False)) if each not in loop.body]
+        return self._back(function, [(each, len(function.code.blocks[each])) for each in before], search, at, depth)
 
     def _before(
         self, function: Function, place: _Place, loop: Loop | None, search: _Search, ways: set[tuple[int, int]] | None
