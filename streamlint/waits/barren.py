@@ -1,11 +1,18 @@
-"""Ways on which a round ends before it has trained: ``if not loss.requires_grad: continue``. Who takes one makes no step."""
+"""Ways on which a round ends before it has trained: ``if not loss.requires_grad: continue``. Who takes one makes no step.
+
+And those taken for what does not train, or lacks what it is asked for: ``if parameter.grad is not None``, ``if hasattr(layer, "refine")``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from streamlint.facts.code.functions import Function
+from streamlint.facts.code.instructions import unnegated
 from streamlint.facts.repetition.hot import HotRegions, Region
+from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
+from streamlint.waits.questions import EQUAL, compares
 
 
 def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
@@ -29,3 +36,28 @@ def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
 def _reached(blocks: Iterable[int], neighbours: Sequence[Collection[int]], within: Collection[int]) -> Iterator[int]:
     """Some blocks, and those that are reached from them over others."""
     return led_to(blocks, lambda block: (each for each in neighbours[block] if each in within))
+
+
+def edges_of_nothing(function: Function) -> Iterator[tuple[int, int]]:
+    """The edges of a function that are taken for what does not train, or lacks what it is asked for."""
+    for number, block in enumerate(function.code.blocks if not function.is_cpp else ()):
+        end = block[-1] if block else None
+        if end is not None and end[0] == op.BRANCH and end[3] != end[4]:
+            register, turned = unnegated(function, end[2])
+            if (is_there := _says_there(function, register)) is not None:
+                yield number, end[4] if is_there != turned else end[3]
+
+
+def _says_there(function: Function, register: int) -> bool | None:
+    """Whether a condition that holds says that there is what it asks for; None if it asks for nothing of that kind."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None:
+        return None
+    if one[0] == op.CALL:
+        return True if function.dotted(one[3]) == "hasattr" else None
+    if one[0] == op.ATTR:
+        return True if function.text(one[4]) in function.known("of-training") else None
+    compared = compares(function, register)
+    if compared is None or compared[2] is not None or compared[0] not in EQUAL or _says_there(function, compared[1]) is None:
+        return None
+    return not EQUAL[compared[0]]

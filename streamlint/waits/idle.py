@@ -19,12 +19,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.support.memo import memoized
-from streamlint.waits.barren import barren_edges
+from streamlint.waits.barren import barren_edges, edges_of_nothing
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
 from streamlint.waits.operands import gives_too_few
+from streamlint.waits.options import is_off
 from streamlint.waits.preparing import Preparing
-from streamlint.waits.questions import alike
+from streamlint.waits.questions import alike, is_new
 from streamlint.waits.quiet import Quiet, is_only_asked
 from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, SIZE, STEP, UPLOAD, Wait
@@ -35,6 +36,8 @@ _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 """Casts that do nothing but fetch; others compare tensors first."""
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
+_OF_LOOPS = frozenset({op.UNARY, op.MORE, op.ITER, op.CALL, op.COMPARE})
+"""What stands between the head of a loop and what it goes over."""
 _DEEPEST = 6
 
 
@@ -209,7 +212,7 @@ class Idle:
             left.add(block)
             for before in body.graph.predecessors[block]:
                 is_first = (block == limits.head or is_left) and not body.graph.dominates(block, before)  # the first round, or none
-                is_over = leaves_rounds(function, before, block) and _is_over_parameters(function, before)
+                is_over = self._has_rounds(function, before, block)
                 if not is_first and seen.get((before, is_over), -1) < brief and self._is_way(function, before, block, limits, limits.facts):
                     seen[before, is_over] = brief
                     waiting.append((before, len(function.code.blocks[before]), is_over, brief))
@@ -243,7 +246,7 @@ class Idle:
         waits: dict[Wait, None] = {}
         passes, most = False, 0
         seen: dict[Way, int] = {}
-        waiting = [(Way(start[0], frozenset(), False), start[1], 0)]
+        waiting = [(Way(start[0], frozenset(), False, False), start[1], 0)]
         while waiting:
             way, index, brief = waiting.pop()
             reach, pending = self._along(function, way, index, limits, depth, needed)
@@ -257,10 +260,13 @@ class Idle:
             ends = function.code.blocks[way.block][-1][0] == op.RETURN
             for after in body.graph.successors[way.block]:
                 is_next = after == limits.head
+                if way.begins and self._has_rounds(function, way.block, after):
+                    continue
                 if is_next and way.is_next:
                     ends = True  # two rounds without any
                     continue
-                step = Way(after, pending, way.is_next or is_next)
+                begins = after in function.loop_heads and not body.graph.dominates(after, way.block)
+                step = Way(after, pending, way.is_next or is_next, begins)
                 known = limits.later if way.is_next else limits.facts
                 if seen.get(step, -1) < brief and self._is_way(function, way.block, after, limits, known):
                     seen[step] = brief
@@ -298,7 +304,7 @@ class Idle:
         if (before, after) in limits.without or before in lost or after in lost:
             return False
         if function not in self._without:
-            self._without[function] = edges_without(self.hot.facts, function)
+            self._without[function] = edges_without(self.hot.facts, function).union(edges_of_nothing(function))
         if (before, after) in self._without[function]:
             return False
         if limits.within is not None and not (before in limits.within and after in limits.within):
@@ -314,7 +320,7 @@ class Idle:
             return Reach((wait,), brief=wait.what == SIZE)
         is_over = not forwards and is_only_asked(function, one)  # the host has waited at the branch
         if not is_over and self.quiet.queues(function, one):
-            brief = self.quiet.brief(function, one)
+            brief = 1 if one in self._optimizer_steps(function) else self.quiet.brief(function, one)
             return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)
         if not edges:
@@ -328,6 +334,13 @@ class Idle:
             waits.update(dict.fromkeys(reach.waits))
             passes, brief = passes or reach.passes, max(brief, reach.brief)
         return Reach(tuple(waits), passes, brief=brief)
+
+    @memoized
+    def _optimizer_steps(self, function: Function) -> frozenset[Instruction]:
+        """The calls that step an optimizer of a library, without a closure: passes over parameters, short beside a backward pass."""
+        steps = (step.instruction for step in self.hot.rounds.of(function) if step.row.does == "optimizer")
+        facts = self.hot.facts
+        return frozenset(one for one in steps if not (self.quiet.entered(function, one) or facts.hands_function(function, one[6:])))
 
     def _summary(self, function: Function, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach:
         """What a call of a function comes to first, or last."""
@@ -346,6 +359,16 @@ class Idle:
                 starts = [(block, len(function.code.blocks[block])) for block in sorted(ends)]
                 self._summaries[key] = self._back(function, starts, limits, (), depth)
         return self._summaries[key]
+
+    @memoized
+    def _has_rounds(self, function: Function, header: int, after: int) -> bool:
+        """Whether a step leads out of a loop over elements, at its head, of which there are some: no option leaves them out."""
+        end = function.code.blocks[header][-1]
+        steps = behind(function, [end[2]], lambda one: op.reads(one) if one[0] in _OF_LOOPS else ())
+        given = [one[2] for one in steps if op.DEFINES[one[0]] and one[0] in (op.PARAM, op.ATTR, op.NAME, op.BUILD)]
+        return leaves_rounds(function, header, after) and not any(
+            is_new(function, register) or is_off(self.hot.facts, function, register, True) for register in given
+        )
 
     def _is_short(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction only computes with single numbers."""
@@ -374,10 +397,3 @@ class Idle:
         one, function = wait.instruction, wait.function
         given = [alike(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         return (*given, function if any(len(key) == 1 for key in given) else None)
-
-
-def _is_over_parameters(function: Function, header: int) -> bool:
-    """Whether a loop goes over the parameters of a module: there are some where it trains."""
-    end = function.code.blocks[header][-1]
-    steps = behind(function, [end[2]], lambda one: one[3:4] if one[0] in (op.UNARY, op.MORE, op.ITER) else ())
-    return any(function.invokes(one, "parameters") for one in steps)

@@ -32,7 +32,8 @@ def on_numbers(hot: HotRegions, function: Function, waits: Iterable[Wait]) -> fr
 
     made = list(behind(function, [*_numbers(function, waits), *_losses(hot, function), *_norms(function)], operands))
     short = {one for one in made if one in scales or _is_element_by_element(function, one)}
-    return frozenset(short | _Few(hot, function, [one[2] for one in made]).find())
+    rounds = {one.instruction for one in hot.rounds.of(function)} - scales  # going backward from one number is no work on that alone
+    return frozenset((short | _Few(hot, function, [one[2] for one in made]).find()) - rounds)
 
 
 def _is_element_by_element(function: Function, one: Instruction) -> bool:

@@ -24,6 +24,11 @@ _HANDED_ON = frozenset({"range", "super", "getattr", "enumerate", "zip", "revers
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "len", "isinstance", "hasattr", "callable"})
 _HOST = ("none", "same", "view")
 _WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
+_LAUNCHES_NOTHING = _WAITING | {"none"}
+_LOOKUP = "get"
+"""The method by which mappings give an entry or a default."""
+_VIEWS = frozenset({"items", "keys", "values"})
+"""The methods by which mappings give what they hold."""
 _MOST = 200
 """Registers that are looked at for one."""
 _DEEPEST = 6
@@ -103,6 +108,8 @@ class Quiet:
         if row.effect == "transfer":
             named = [selected(function, call.instruction, selector, call.receiver is not None) for selector in selectors(row, "device")]
             return any(register is not None and is_element_type(self.facts, function, register) for register in named)
+        if row.get("gradients") is True and all(each.keyword != "closure" for each in selectors(row, "reads")):
+            return True  # a pass over all parameters
         return row.effect in ("view", "same") or (row.effect == "compute" and call.name in self.facts.models.marked("one-pass"))
 
     def _is_tensor(self, function: Function, register: int) -> bool:
@@ -175,8 +182,15 @@ class Quiet:
         source = function.definitions[one[3]]
         if source is None or source[0] != op.ITER:
             return False
+        made = function.definitions[source[3]]
+        if made is not None and self._is_view_of_mapping(function, made):
+            return True
         values = self.facts.values(function, source[3]).values
         return bool(values) and all(isinstance(value, (Container, Constant, Scalar)) for value in values)
+
+    def _is_view_of_mapping(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction gives the entries of a mapping: ``losses.items()``."""
+        return one[0] == op.INVOKE and len(one) == 6 and function.text(one[4]) in _VIEWS and not self.entered(function, one)
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether an operator compares what things are, or works on numbers of the host: in C++ on one, and nothing known to be memory."""
@@ -213,7 +227,10 @@ class Quiet:
 
     def _calls(self, function: Function, one: Instruction) -> bool:
         calls = self.library(function, one)
-        is_unknown = one in self.graph.calls(function).unknown
+        is_known = bool(calls) and all(call.row is not None and call.row.effect in _LAUNCHES_NOTHING for call in calls)
+        is_unknown = one in self.graph.calls(function).unknown and not is_known
+        if self._is_view_of_mapping(function, one):
+            return False
         if (
             one[0] == op.INVOKE
             and function.text(one[4]) in function.known("to-host", "size", "listing")
@@ -221,13 +238,20 @@ class Quiet:
         ):
             return any(call.row is not None and self._works(function, call) for call in calls)
         if is_unknown or not (calls or self.entered(function, one)):
-            return not self._only_tells(function, one)
+            return not (self._only_tells(function, one) or self._looks_up(function, one))
         return any(self._works(function, call) for call in calls)
 
     def _only_tells(self, function: Function, one: Instruction) -> bool:
         """Whether unknown code takes numbers and texts alone, and returns nothing that is used: a log, a bar, a setting."""
         given = one[6 if one[0] == op.INVOKE else 5 :]
         return bool(given) and not function.uses[one[2]] and all(self._is_plain_data(function, register) for register in given)
+
+    def _looks_up(self, function: Function, one: Instruction) -> bool:
+        """Whether a mapping that nothing else is known of is asked for the entry of a text: ``settings.get("rate", 0.1)``."""
+        given = one[6:] if one[0] == op.INVOKE and function.text(one[4]) == _LOOKUP and not self.entered(function, one) else ()
+        keys = self.facts.values(function, given[0]).values if given and given[0] >= 0 else ()
+        is_text = any(isinstance(value, Constant) and isinstance(value.value, str) for value in keys)
+        return is_text and all(self._is_plain_data(function, register) for register in given)
 
     def _is_plain_data(self, function: Function, register: int) -> bool:
         """Whether a register holds a number or a text, or a display of such."""
@@ -241,7 +265,7 @@ class Quiet:
         one, row = call.instruction, call.row
         if row is None:
             return self._works_without_row(function, call)
-        if row.effect in _WAITING or row.effect == "none":
+        if row.effect in _LAUNCHES_NOTHING:
             return False
         if row.effect in _HOST:
             return not (row.library == "python" or call.name.startswith("torch.Tensor.")) or row.get("part") == "contiguous"

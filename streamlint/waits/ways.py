@@ -38,8 +38,10 @@ class Limits(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A block that is come to, with what computes a value that was not read yet; ``is_next``: in the round that follows."""
+    """A block that is come to, with what computes a value that was not read yet; ``is_next``: in the round that follows;
+    ``begins``: from before the loop whose head it is."""
 
     block: int
     pending: frozenset[Instruction]
     is_next: bool
+    begins: bool
