@@ -70,9 +70,10 @@ def find(
             found += list(hazard(code).find(context))
         except Exception as error:
             faults[code] = f"{type(error).__name__}: {error}"
-    cut = context.facts.solver.cut
+    cut, grounds = context.facts.solver.cut, GroundsFinder(context.graph)
+    found = [one for one in found if grounds.may_run(one)]
     if asked is None:  # behind all rules, for what is asked here must change no finding; a trial of a fix needs none
-        found = GroundsFinder(context.graph).grounded(found)
+        found = grounds.grounded(found)
     return Reported(sorted(found, key=Finding.sort_key), cut, faults)
 
 

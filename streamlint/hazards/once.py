@@ -8,6 +8,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import is_none
 from streamlint.facts.graph.aliases import path_of
 from streamlint.facts.graph.conditions import Conditions
+from streamlint.facts.graph.importers import importers
 from streamlint.facts.graph.unused import Unused
 from streamlint.hazards.repetition import Repetition
 from streamlint.ir import Instruction
@@ -121,7 +122,7 @@ class Once:
         parent = function.parent
         if function.owner is not None or parent is None or parent.code.kind != "module" or self.unused.is_named(function):
             return False
-        takers = list(self.unused.importers(function.unit))
+        takers = list(importers(function.unit))
         return bool(takers) and not any(other.stars or other.path.endswith("__init__.py") for other in takers)
 
     def _is_offered(self, modules: set[str]) -> bool:

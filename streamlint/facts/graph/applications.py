@@ -12,9 +12,10 @@ from pathlib import PurePosixPath
 
 from streamlint.build_files import is_packaged
 from streamlint.facts.files.program import Program, Unit
-from streamlint.facts.graph.unused import Unused
+from streamlint.facts.graph.importers import importers
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
+from streamlint.models.traits import Trait
 from streamlint.support.memo import memoized
 
 _MAIN, _NOTEBOOK = "__main__", ".ipynb"
@@ -31,19 +32,34 @@ class Applications:
         """Whether a file belongs to an application: what it defines is called by the program in view alone."""
         return not unit.is_cpp and unit.folder in self._folders and not is_packaged(unit.path)
 
+    def imports(self, unit: Unit) -> bool:
+        """Whether a file of an application is imported by what is run of it, over any number of files."""
+        return unit in self._imported and not is_packaged(unit.path)
+
+    def is_entry(self, unit: Unit) -> bool:
+        """Whether a file is a notebook, or asks whether it is the one that is run."""
+        return unit in self._entries
+
+    @cached_property
+    def _entries(self) -> frozenset[Unit]:
+        return frozenset(unit for unit in self.program.units.values() if _is_notebook(unit) or _asks(unit))
+
+    @cached_property
+    def _reached(self) -> frozenset[Unit]:
+        """The entries, and all that they import, over any number of files."""
+        return frozenset(_reached(self._entries))
+
+    @cached_property
+    def _imported(self) -> frozenset[Unit]:
+        return frozenset(found for unit in self._reached for found in (*_imported(unit), *packages(unit)) if found is not unit)
+
     @cached_property
     def _folders(self) -> frozenset[str]:
-        """The folders of notebooks, of files that ask whether they are the one that is run, and of all that these import, over any
-        number of files."""
-        entries = (unit for unit in self.program.units.values() if _is_notebook(unit) or _asks(unit))
-        return frozenset(unit.folder for unit in _reached(entries))
+        return frozenset(unit.folder for unit in self._reached)
 
 
 class Scripts:
     """Answers for the files that are run by themselves: no other file imports them."""
-
-    def __init__(self, unused: Unused) -> None:
-        self.unused = unused
 
     def may_run(self, unit: Unit, other: Unit) -> bool:
         """Whether one program may run functions of both files."""
@@ -67,13 +83,13 @@ class Scripts:
     def run_with(self, unit: Unit) -> frozenset[Unit] | None:
         """The files that are run with one, by whichever that imports it: all that these import. None where that is not known."""
         found = self.run_by(unit)
-        if found is None and _asks(unit) and not any(_packages(unit)):
-            return _run(led_to([unit], self.unused.importers))  # and those that import it, by themselves or by others
+        if found is None and _asks(unit) and not any(packages(unit)):
+            return _run(led_to([unit], importers))  # and those that import it, by themselves or by others
         return found
 
     def _may_be_imported(self, unit: Unit) -> bool:
         """Whether another file imports a file, or may do so by a name that it computes."""
-        if any(True for _ in self.unused.importers(unit)):
+        if any(True for _ in importers(unit)):
             return True
         if not any(unit.program.mentioning(word) for word in unit.models.known("imports-by-name")):
             return False
@@ -94,10 +110,10 @@ def _run(entries: Iterable[Unit]) -> frozenset[Unit] | None:
 
 def _reached(entries: Iterable[Unit]) -> Iterable[Unit]:
     """Some files, and all that these import, over any number of files."""
-    return led_to(entries, lambda unit: (*_imported(unit), *_packages(unit)))
+    return led_to(entries, lambda unit: (*_imported(unit), *packages(unit)))
 
 
-def _packages(unit: Unit) -> Iterator[Unit]:
+def packages(unit: Unit) -> Iterator[Unit]:
     """The packages that a file is in: they are imported before it."""
     for folder in PurePosixPath(unit.path).parents:
         if (found := unit.program.units.get(f"{folder}/__init__.py".removeprefix("./"))) is None:
@@ -108,9 +124,13 @@ def _packages(unit: Unit) -> Iterator[Unit]:
 def _is_open(unit: Unit) -> bool:
     """Whether a file computes what it imports, or imports what may be another file of the program in a place that is not known."""
     lost = (module for module, _ in unit.imports if unit.program.imported(module, unit) is None)
-    by_name = unit.models.known("imports-by-name")
+    return uses_any(unit, "imports-by-name") or any(map(unit.program.modules.is_about, lost))
+
+
+def uses_any(unit: Unit, *traits: Trait) -> bool:
+    """Whether a file of Python names what has one of some traits."""
     uses = (unit.attribute_uses, unit.name_uses, unit.taken)
-    return any(word in found for word in by_name for found in uses) or any(map(unit.program.modules.is_about, lost))
+    return not unit.is_cpp and any(word in found for word in unit.models.known(*traits) for found in uses)
 
 
 def _imported(unit: Unit) -> Iterator[Unit]:

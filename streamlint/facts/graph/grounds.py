@@ -9,6 +9,7 @@ from streamlint.facts.code.functions import Function
 from streamlint.facts.code.objects import Memory, Object, Site
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.call_graph import CallGraph
+from streamlint.facts.graph.importers import importers
 from streamlint.facts.graph.unused import Unused
 from streamlint.findings import Finding, Span
 from streamlint.findings.grounds import WAIT, WORK, Grounds
@@ -40,6 +41,11 @@ class GroundsFinder:
         """Findings with their grounds. ``rounds``: by place, what each round does that it holds up."""
         return [replace(one, grounds=self.of(one, (rounds or {}).get(one.span, ""))) for one in findings]
 
+    def may_run(self, finding: Finding) -> bool:
+        """Whether anything may call the function in which a finding is."""
+        site = self._site(finding.span)
+        return site is None or not self.unused.is_unused(site.function)
+
     def of(self, finding: Finding, does: str = "") -> Grounds | None:
         """The grounds of a finding; None where its place is no instruction that is known."""
         site = self._site(finding.span)
@@ -58,7 +64,7 @@ class GroundsFinder:
             beside=_cut(len(finding.trail) - len(calls)),
             is_reached=self._is_reached(calls[0].function if calls else site.function),
             is_made=self._is_made(site.function),
-            is_imported=not site.function.is_cpp and any(True for _ in self.unused.importers(site.function.unit)),
+            is_imported=not site.function.is_cpp and any(True for _ in importers(site.function.unit)),
             before=self._nearest(site, site.function.ahead(site.instruction)),
             after=self._nearest(site, _behind(site)),
             device=next((reason for reason in _REASONS if reason in reasons), min(reasons, default="")),

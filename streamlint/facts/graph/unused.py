@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -10,13 +9,14 @@ from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.facts.files.program import Program, Unit
 from streamlint.facts.graph.aliases import SELF, path_of
+from streamlint.facts.graph.importers import importers, lists_names, texts_of
+from streamlint.facts.graph.left_out import LeftOut, takes_something
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.memo import memoized
 
-_LISTING = ("globals", "locals", "vars", "eval", "exec")
 _OWN_DECORATORS = frozenset({"staticmethod", "classmethod"})
 _COMMAND_LINE = frozenset({"argparse", "optparse", "getopt"})
-_WORDS = re.compile(r"\w+")
 
 
 class Unused:
@@ -25,6 +25,7 @@ class Unused:
     def __init__(self, program: Program, hierarchy: Hierarchy) -> None:
         self.program = program
         self.hierarchy = hierarchy
+        self._left_out = LeftOut(program, hierarchy)
         self._known: dict[Function, bool] = {}
 
     def is_unused(self, function: Function) -> bool:
@@ -32,7 +33,8 @@ class Unused:
         if function not in self._known:
             around = function.parent
             is_inside = around is not None and around.code.kind == "function" and self.is_unused(around)
-            self._known[function] = is_inside or (self._is_own(function) and not self.is_named(function))
+            is_left_out = (self._is_own(function) and not self.is_named(function)) or self._left_out.holds(function)
+            self._known[function] = is_inside or is_left_out
         return self._known[function]
 
     def is_named(self, function: Function) -> bool:
@@ -43,7 +45,7 @@ class Unused:
         if _is_local(function, parent):
             return _is_read(function, parent)
         if self._is_of_script(function):
-            return name in function.unit.name_uses
+            return name in function.unit.name_uses or any(True for _ in texts_of(function.unit, name))
         inside, units = set(function.below), self.program.mentioning(name)
         uses = ((user, one) for unit in units for user, one in _uses(unit, name))
         return (
@@ -52,28 +54,18 @@ class Unused:
             or any(user not in inside and not self._is_other(function, user, one) for user, one in uses)
         )
 
-    def importers(self, unit: Unit) -> Iterator[Unit]:
-        """The other files that import a file."""
-        folder, _, name = unit.path.rpartition("/")
-        stem = name.removesuffix(".py") if name != "__init__.py" else folder.rpartition("/")[2]
-        for other in self.program.mentioning(stem):
-            if other is not unit and not other.is_cpp:
-                given = ((module, f"{module}{'' if module.endswith('.') else '.'}{taken}") for module, taken in other.imports)
-                if any(stem in each and self.program.imported(each, other) is unit for pair in given for each in pair):
-                    yield other
-
     # --- who has a right to call
 
     def _is_own(self, function: Function) -> bool:
         """Whether only code of the program calls a function: a local one, one of a script, or a private one of what others import."""
         parent, name, unit = function.parent, function.code.name, function.unit
-        if parent is None or function.code.kind != "function" or function.is_cpp or _lists(unit):
+        if parent is None or function.code.kind != "function" or function.is_cpp or lists_names(unit):
             return False
         if _is_local(function, parent) or self._is_of_script(function):
             return True
-        if not name.startswith("_") or name.endswith("__"):
+        if name.endswith("__") or not (name.startswith("_") or (function.owner is not None and self._is_of_application(unit))):
             return False
-        return self._has_own_bases(function.owner) if function.owner is not None else any(True for _ in self.importers(unit))
+        return self._has_own_bases(function.owner) if function.owner is not None else any(True for _ in importers(unit))
 
     def _has_own_bases(self, definition: ClassInfo) -> bool:
         """Whether all classes above a class are of the program: one of a library may call what it does not have."""
@@ -85,20 +77,33 @@ class Unused:
         )
 
     def _is_of_script(self, function: Function) -> bool:
-        """Whether a function that needs arguments stands in a file that reads the command line, calls functions of its own, and is
-        imported and named by no other."""
-        unit, body = function.unit, function.unit.body
-        takes = any(one.kind in ("plain", "keyword") and not one.default for one in function.code.parameters)
-        if (
-            function.parent is not body
-            or not takes
-            or not ("argv" in unit.attribute_uses or any(module in _COMMAND_LINE for module, _ in unit.imports))
-        ):
+        """Whether a function that needs arguments stands in a script."""
+        return function.parent is function.unit.body and takes_something(function) and self._is_script(function.unit)
+
+    @memoized
+    def _is_script(self, unit: Unit) -> bool:
+        """Whether a file reads the command line, calls functions of its own, and is imported and named by no other."""
+        body = unit.body
+        if not ("argv" in unit.attribute_uses or any(module in _COMMAND_LINE for module, _ in unit.imports)):
             return False
         called = {body.dotted(one[3]) for one in body.by_opcode[op.CALL]}
         stem = unit.path.rpartition("/")[2].removesuffix(".py")
-        named = (True for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp for _ in _texts(other, stem))
-        return not called.isdisjoint(unit.defined) and not any(named) and not any(True for _ in self.importers(unit))
+        named = (True for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp for _ in texts_of(other, stem))
+        return not called.isdisjoint(unit.defined) and not any(named) and not any(True for _ in importers(unit))
+
+    @memoized
+    def _is_of_application(self, unit: Unit) -> bool:
+        """Whether only the program in view calls methods of what a file defines, and each of them by its name."""
+        return (self._is_script(unit) or self._left_out.is_part(unit)) and not self._calls_by_name
+
+    @cached_property
+    def _calls_by_name(self) -> bool:
+        """Whether the program calls methods by names that it computes."""
+        units = (unit for unit in self.program.mentioning("getattr") if not unit.is_cpp)
+        made = ((function, call[2]) for unit in units for function, call, name in unit.computed_uses if name is None)
+        return self._left_out.is_open or any(
+            use[0] == op.CALL and use[3] == register for function, register in made for use in function.uses[register]
+        )
 
     # --- what may mean it
 
@@ -135,20 +140,6 @@ def _is_read(function: Function, parent: Function) -> bool:
     return any(use[0] not in (op.STORE, op.BIND, op.UNBIND) for use in uses) or any(one[3] in cells for one in loads)
 
 
-def _lists(unit: Unit) -> bool:
-    """Whether a file may take a function of its own by a name that it computes."""
-    return "__dict__" in unit.attribute_uses or any(word in unit.name_uses for word in _LISTING)
-
-
 def _uses(unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
     """The instructions of a file that read a name, an attribute or a text of that name, or import it."""
-    yield from (*unit.name_uses.get(name, ()), *unit.attribute_uses.get(name, ()), *unit.taken.get(name, ()), *_texts(unit, name))
-
-
-def _texts(unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
-    """The instructions that read a text which has a name as a word, and no blank."""
-    for function in unit.functions:
-        for one in function.by_opcode[op.CONST]:
-            text = function.constant(one[2])
-            if isinstance(text, str) and name in text and " " not in text and name in _WORDS.findall(text):
-                yield function, one
+    yield from (*unit.name_uses.get(name, ()), *unit.attribute_uses.get(name, ()), *unit.taken.get(name, ()), *texts_of(unit, name))

@@ -19,7 +19,6 @@ from streamlint.facts.graph.call_graph import Edge
 from streamlint.facts.graph.conditions import Rare
 from streamlint.facts.graph.named import NamedMembers
 from streamlint.facts.graph.trained import trained
-from streamlint.facts.graph.unused import Unused
 from streamlint.facts.graph.wrapped import Wrapped
 from streamlint.facts.repetition.decoding import feeds_back, may_feed_back
 from streamlint.facts.repetition.effects import DERIVES, OF_ROUNDS, Effect, Effects
@@ -114,7 +113,7 @@ class HotRegions:
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
         self.runs = Runs(self)
-        self.scripts = Scripts(self.facts.shared.one_of(Unused, self.facts.program, self.facts.hierarchy))
+        self.scripts = Scripts()
         self.long_rounds = LongRounds(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}

@@ -10,6 +10,7 @@ from streamlint.facts.code.counters import is_number_of_round, iterable_of, move
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import selected, unnegated
 from streamlint.facts.files.autograd import given_for
+from streamlint.facts.graph.importers import importers
 from streamlint.facts.graph.unused import Unused
 from streamlint.facts.values.numbers import Bounds, Numbers
 from streamlint.ir import Instruction
@@ -64,7 +65,7 @@ class Trips:
     def _calls(self, function: Function, depth: int) -> int | None:
         """How often a function is called at most."""
         if function.code.kind == "module":  # what a file that others import tries out says little of what they do
-            return 1 if next(self.unused.importers(function.unit), None) is None else None
+            return 1 if next(importers(function.unit), None) is None else None
         if function.is_cpp and (function.name == "main" or function.code.name in function.known("test-case")):
             return 1
         calls = list(self.numbers.calls(function)) if depth and not function.is_generator else []
