@@ -242,7 +242,6 @@ class Idle:
     ) -> Reach:
         """What the ways on from a place come to, in the round that follows too. What computes the value that is read next does not count as
         work, and a wait of the function itself that is not ``needed`` is passed by."""
-        body = self.hot.body(function)
         waits: dict[Wait, None] = {}
         passes, most = False, 0
         seen: dict[Way, int] = {}
@@ -258,23 +257,28 @@ class Idle:
             if not reach.passes:
                 continue
             ends = function.code.blocks[way.block][-1][0] == op.RETURN
-            for after in body.graph.successors[way.block]:
-                is_next = after == limits.head
-                if way.begins and self._has_rounds(function, way.block, after):
-                    continue
-                if is_next and way.is_next:
-                    ends = True  # two rounds without any
-                    continue
-                begins = after in function.loop_heads and not body.graph.dominates(after, way.block)
-                step = Way(after, pending, way.is_next or is_next, begins)
-                known = limits.later if way.is_next else limits.facts
-                if seen.get(step, -1) < brief and self._is_way(function, way.block, after, limits, known):
+            for step in self._ways_on(function, way, pending, limits):
+                ends = ends or step is None
+                if step is not None and seen.get(step, -1) < brief:
                     seen[step] = brief
                     waiting.append((step, 0, brief))
             if ends and pending:
                 return QUEUES
             passes = passes or ends
         return Reach(tuple(waits), passes, brief=most)
+
+    def _ways_on(self, function: Function, way: Way, pending: frozenset[Instruction], limits: Limits) -> Iterator[Way | None]:
+        """The ways on from a block; None for the end of the second round."""
+        graph = self.hot.body(function).graph
+        for after in graph.successors[way.block]:
+            is_next = after == limits.head
+            if way.begins and self._has_rounds(function, way.block, after):
+                continue
+            if is_next and way.is_next:
+                yield None
+            elif self._is_way(function, way.block, after, limits, limits.later if way.is_next else limits.facts):
+                begins = after in function.loop_heads and not graph.dominates(after, way.block)
+                yield Way(after, pending, way.is_next or is_next, begins)
 
     def _along(
         self, function: Function, way: Way, index: int, limits: Limits, depth: int, needed: Callable[[Wait], bool] | None
