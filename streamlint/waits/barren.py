@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from streamlint.facts.code.counters import leaves_rounds
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import unnegated
+from streamlint.facts.code.instructions import behind, unnegated
+from streamlint.facts.graph.facts import Facts
 from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import led_to
-from streamlint.waits.questions import EQUAL, compares
+from streamlint.waits.options import is_off
+from streamlint.waits.questions import EQUAL, compares, is_new
+
+_OF_LOOPS = frozenset({op.UNARY, op.MORE, op.ITER, op.CALL, op.COMPARE})
+"""What stands between the head of a loop and what it goes over."""
 
 
 def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
@@ -36,6 +42,15 @@ def barren_edges(hot: HotRegions, region: Region) -> frozenset[tuple[int, int]]:
 def _reached(blocks: Iterable[int], neighbours: Sequence[Collection[int]], within: Collection[int]) -> Iterator[int]:
     """Some blocks, and those that are reached from them over others."""
     return led_to(blocks, lambda block: (each for each in neighbours[block] if each in within))
+
+
+def has_rounds(facts: Facts, function: Function, header: int, after: int) -> bool:
+    """Whether an edge leads out of a loop over elements, at its head, of which there are some: no option leaves them out."""
+    if not leaves_rounds(function, header, after):
+        return False
+    steps = behind(function, [function.code.blocks[header][-1][2]], lambda one: op.reads(one) if one[0] in _OF_LOOPS else ())
+    given = [one[2] for one in steps if one[0] in (op.PARAM, op.ATTR, op.NAME, op.BUILD)]
+    return not any(is_new(function, register) or is_off(facts, function, register, True) for register in given)
 
 
 def edges_of_nothing(function: Function) -> Iterator[tuple[int, int]]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from streamlint.facts.code.counters import leaves_rounds
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.instructions import behind
 from streamlint.facts.code.objects import Site
 from streamlint.facts.repetition.effects import Effect
 from streamlint.facts.repetition.hot import Region
@@ -19,13 +17,12 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.support.memo import memoized
-from streamlint.waits.barren import barren_edges, edges_of_nothing
+from streamlint.waits.barren import barren_edges, edges_of_nothing, has_rounds
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
 from streamlint.waits.operands import gives_too_few
-from streamlint.waits.options import is_off
 from streamlint.waits.preparing import Preparing
-from streamlint.waits.questions import alike, is_new
+from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet, is_only_asked
 from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, SIZE, STEP, UPLOAD, Wait
@@ -36,8 +33,6 @@ _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 """Casts that do nothing but fetch; others compare tensors first."""
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
-_OF_LOOPS = frozenset({op.UNARY, op.MORE, op.ITER, op.CALL, op.COMPARE})
-"""What stands between the head of a loop and what it goes over."""
 _DEEPEST = 6
 
 
@@ -212,7 +207,7 @@ class Idle:
             left.add(block)
             for before in body.graph.predecessors[block]:
                 is_first = (block == limits.head or is_left) and not body.graph.dominates(block, before)  # the first round, or none
-                is_over = self._has_rounds(function, before, block)
+                is_over = has_rounds(self.hot.facts, function, before, block)
                 if not is_first and seen.get((before, is_over), -1) < brief and self._is_way(function, before, block, limits, limits.facts):
                     seen[before, is_over] = brief
                     waiting.append((before, len(function.code.blocks[before]), is_over, brief))
@@ -257,9 +252,14 @@ class Idle:
             if not reach.passes:
                 continue
             ends = function.code.blocks[way.block][-1][0] == op.RETURN
-            for step in self._ways_on(function, way, pending, limits):
-                ends = ends or step is None
-                if step is not None and seen.get(step, -1) < brief:
+            for after, begins in self._successors(function, way):
+                is_next = after == limits.head
+                if is_next and way.is_next:
+                    ends = True  # two rounds without any
+                    continue
+                step = Way(after, pending, way.is_next or is_next, begins)
+                known = limits.later if way.is_next else limits.facts
+                if seen.get(step, -1) < brief and self._is_way(function, way.block, after, limits, known):
                     seen[step] = brief
                     waiting.append((step, 0, brief))
             if ends and pending:
@@ -267,18 +267,12 @@ class Idle:
             passes = passes or ends
         return Reach(tuple(waits), passes, brief=most)
 
-    def _ways_on(self, function: Function, way: Way, pending: frozenset[Instruction], limits: Limits) -> Iterator[Way | None]:
-        """The ways on from a block; None for the end of the second round."""
+    def _successors(self, function: Function, way: Way) -> Iterator[tuple[int, bool]]:
+        """The blocks that a way goes on to, and whether each begins a loop there: it goes into a loop that has rounds."""
         graph = self.hot.body(function).graph
         for after in graph.successors[way.block]:
-            is_next = after == limits.head
-            if way.begins and self._has_rounds(function, way.block, after):
-                continue
-            if is_next and way.is_next:
-                yield None
-            elif self._is_way(function, way.block, after, limits, limits.later if way.is_next else limits.facts):
-                begins = after in function.loop_heads and not graph.dominates(after, way.block)
-                yield Way(after, pending, way.is_next or is_next, begins)
+            if not (way.begins and has_rounds(self.hot.facts, function, way.block, after)):
+                yield after, after in function.loop_heads and not graph.dominates(after, way.block)
 
     def _along(
         self, function: Function, way: Way, index: int, limits: Limits, depth: int, needed: Callable[[Wait], bool] | None
@@ -324,7 +318,7 @@ class Idle:
             return Reach((wait,), brief=wait.what == SIZE)
         is_over = not forwards and is_only_asked(function, one)  # the host has waited at the branch
         if not is_over and self.quiet.queues(function, one):
-            brief = 1 if one in self._optimizer_steps(function) else self.quiet.brief(function, one)
+            brief = 1 if not forwards and one in self._over_parameters(function) else self.quiet.brief(function, one)
             return Reach(passes=True, brief=brief) if brief is not None else QUEUES
         edges = self.quiet.edges(function, one)
         if not edges:
@@ -340,11 +334,14 @@ class Idle:
         return Reach(tuple(waits), passes, brief=brief)
 
     @memoized
-    def _optimizer_steps(self, function: Function) -> frozenset[Instruction]:
-        """The calls that step an optimizer of a library, without a closure: passes over parameters, short beside a backward pass."""
-        steps = (step.instruction for step in self.hot.rounds.of(function) if step.row.does == "optimizer")
-        facts = self.hot.facts
-        return frozenset(one for one in steps if not (self.quiet.entered(function, one) or facts.hands_function(function, one[6:])))
+    def _over_parameters(self, function: Function) -> frozenset[Instruction]:
+        """The calls that go over all parameters and run no closure: an optimizer's step, clipping. Once they are started, what they queue
+        is short beside a backward pass; a wait before them holds up many launches."""
+        steps = {step.instruction for step in self.hot.rounds.of(function) if step.row.does == "optimizer"}
+        rows = ((call.instruction, call.row) for call in self.hot.graph.calls(function).libraries)
+        steps.update(one for one, row in rows if row is not None and row.get("gradients") is True)
+        facts, quiet = self.hot.facts, self.quiet
+        return frozenset(one for one in steps if not (quiet.entered(function, one) or facts.hands_function(function, op.reads(one))))
 
     def _summary(self, function: Function, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach:
         """What a call of a function comes to first, or last."""
@@ -363,16 +360,6 @@ class Idle:
                 starts = [(block, len(function.code.blocks[block])) for block in sorted(ends)]
                 self._summaries[key] = self._back(function, starts, limits, (), depth)
         return self._summaries[key]
-
-    @memoized
-    def _has_rounds(self, function: Function, header: int, after: int) -> bool:
-        """Whether a step leads out of a loop over elements, at its head, of which there are some: no option leaves them out."""
-        end = function.code.blocks[header][-1]
-        steps = behind(function, [end[2]], lambda one: op.reads(one) if one[0] in _OF_LOOPS else ())
-        given = [one[2] for one in steps if op.DEFINES[one[0]] and one[0] in (op.PARAM, op.ATTR, op.NAME, op.BUILD)]
-        return leaves_rounds(function, header, after) and not any(
-            is_new(function, register) or is_off(self.hot.facts, function, register, True) for register in given
-        )
 
     def _is_short(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction only computes with single numbers."""

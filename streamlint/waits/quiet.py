@@ -108,8 +108,6 @@ class Quiet:
         if row.effect == "transfer":
             named = [selected(function, call.instruction, selector, call.receiver is not None) for selector in selectors(row, "device")]
             return any(register is not None and is_element_type(self.facts, function, register) for register in named)
-        if row.get("gradients") is True and all(each.keyword != "closure" for each in selectors(row, "reads")):
-            return True  # a pass over all parameters
         return row.effect in ("view", "same") or (row.effect == "compute" and call.name in self.facts.models.marked("one-pass"))
 
     def _is_tensor(self, function: Function, register: int) -> bool:

@@ -160,7 +160,7 @@ NOT_BEFORE = {
     "work that is read": loop(f"{CHECK}\nrows.append((images @ images).cpu())  # here"),
     "work beside what is converted": loop(f"{CHECK}\nshort = torch.sort(images)\nrows.append(loss.half().cpu())  # here"),
     "only if a setting says so": loop("if careful:\n    rows.append(loss.item())\ntotal += loss.item()  # here", ", careful"),
-    "as often as told": loop("for _ in range(times):\n    rows.append(loss.item())\ntotal += loss.item()  # here", ", times=0"),
+    "as often as an option says": loop("for _ in range(times):\n    rows.append(loss.item())\ntotal += loss.item()  # here", ", times=0"),
     "in the round before": """
 def fit(loader):
     total = 0.0
