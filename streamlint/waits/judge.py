@@ -73,14 +73,15 @@ class Hazard(NamedTuple):
 
 class HotWaits:
     """The hazards of a program in one language. ``most`` bounds the steps of each question about its facts, once all together took
-    ``free``; behind that values are unknown."""
+    ``free``, and a tenth of that once they took eight times as many; behind that values are unknown."""
 
     def __init__(
         self, program: Program, all_loops: bool = False, models: Models | None = None, most: int | None = None, free: int = 0
     ) -> None:
         self.all_loops = all_loops
         self.facts = ModelFacts(program, models)
-        self.facts.solver.most, self.facts.solver.free = most, free
+        solver = self.facts.solver
+        solver.most, solver.free, solver.rest = most, free, most // 10 if most is not None else None
         self.graph = CallGraph(self.facts)
         self.hot = WaitRegions(Effects(self.graph), all_loops)
         self.hot.find()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from streamlint.facts.code.functions import Function
     from streamlint.ir import Instruction
 
+AMPLE = 8
+"""Of all questions together, in times of what is free: behind these steps each question has fewer."""
 MANY = 24
 """A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
 Action = Callable[[Object], None]
@@ -109,8 +111,8 @@ class Keyed:
 class Solver:
     """Propagates objects until nothing changes.
 
-    ``most`` bounds the steps of each question, once all of them together took ``free``. Where it takes more, the sources that were not
-    looked at yet give `beyond`, until another question leads to them.
+    ``most`` bounds the steps of each question, once all of them together took ``free``, and ``rest`` once they took `AMPLE` times that.
+    Where it takes more, the sources that were not looked at yet give `beyond`, until another question leads to them.
     """
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
@@ -125,6 +127,7 @@ class Solver:
         self._last: deque[Callable[[], None]] = deque()
         self.most: int | None = None
         self.free = 0
+        self.rest: int | None = None
         self.beyond: Object | None = None
         self.cut = 0  # questions that took more
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
@@ -236,7 +239,10 @@ class Solver:
     def solve(self) -> None:
         """Run until nothing changes."""
         cut = self.cut
-        most = max(self.steps + self.most, self.free) if self.most is not None else sys.maxsize
+        most = sys.maxsize
+        if self.most is not None:
+            mine = self.most if self.rest is None or self.steps <= AMPLE * self.free else self.rest
+            most = max(self.free, self.steps + mine)
         while True:
             if self._changed:
                 self._carry(self._changed.popleft())
