@@ -162,13 +162,16 @@ class SameRequests:
 
     def is_same(self, function: Function, one: Instruction, captured: Instruction, members: frozenset[str]) -> bool:
         """Whether two calls ask one object for the same, and nothing that they read is set in between: of their callees some members."""
-        if self._callees(function, one) != self._callees(function, captured) or self._asked(function, one) != self._asked(
-            function, captured
-        ):
+        if not self._are_alike(function, one, captured):
             return False
         read = [OWN, *(self.places.of(function, register) for register in op.reads(captured) if register >= 0)]
         between = list(self._set_between(function, one, captured))
         return not any(_is_read(target, place, members) for target in between for place in read)
+
+    def _are_alike(self, function: Function, one: Instruction, other: Instruction) -> bool:
+        """Whether two calls enter the same functions and ask for the same."""
+        entered, asked = self._callees(function, one), self._asked(function, one)
+        return entered == self._callees(function, other) and asked == self._asked(function, other)
 
     def _asked(self, function: Function, one: Instruction) -> list[object]:
         """What a call asks for, and of which object. A stream is no part of it."""
@@ -183,12 +186,11 @@ class SameRequests:
 
     def _set_between(self, function: Function, first: Instruction, second: Instruction) -> Iterator[Place]:
         """The places that may be set behind one call and before another one; a call like these sets nothing new."""
-        asked, entered = self._asked(function, second), self._callees(function, second)
         for one in function.code.instructions():
             if one in (first, second) or not (leads_to(function, first, one) and leads_to(function, one, second)):
                 continue
             yield from (place for place, _ in self.sizes.assigned_at(function, one))
-            if one[0] in (op.CALL, op.INVOKE) and not (self._callees(function, one) == entered and self._asked(function, one) == asked):
+            if one[0] in (op.CALL, op.INVOKE) and not self._are_alike(function, one, second):
                 yield from (place for place, _ in self.sizes.assigned(function, one))
             if one[0] == op.INVOKE and not self.transfer.edges(function, one) and not function.invokes(one, "looks-into"):
                 yield root_place(self.places.of(function, one[3]))

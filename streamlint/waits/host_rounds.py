@@ -29,7 +29,7 @@ from streamlint.facts.code.objects import (
 )
 from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.aliases import path_of
-from streamlint.facts.graph.applications import Applications
+from streamlint.facts.graph.unused import Unused
 from streamlint.facts.repetition.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -60,7 +60,7 @@ class HostRounds:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self.facts = hot.facts
-        self._applications = Applications(hot.facts.program)
+        self._applications = hot.facts.shared.one_of(Unused, hot.facts.program, hot.facts.hierarchy).applications
         self._placings: dict[frozenset[Unit] | None, Placing] = {}
         self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)

@@ -25,10 +25,6 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "len", "
 _HOST = ("none", "same", "view")
 _WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
 _LAUNCHES_NOTHING = _WAITING | {"none"}
-_LOOKUP = "get"
-"""The method by which mappings give an entry or a default."""
-_VIEWS = frozenset({"items", "keys", "values"})
-"""The methods by which mappings give what they hold."""
 _MOST = 200
 """Registers that are looked at for one."""
 _DEEPEST = 6
@@ -188,7 +184,8 @@ class Quiet:
 
     def _is_view_of_mapping(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction gives the entries of a mapping: ``losses.items()``."""
-        return one[0] == op.INVOKE and len(one) == 6 and function.text(one[4]) in _VIEWS and not self.entered(function, one)
+        is_view = function.invokes(one, "gives-keys", "gives-values", "gives-entries")
+        return is_view and len(one) == 6 and not self.entered(function, one)
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether an operator compares what things are, or works on numbers of the host: in C++ on one, and nothing known to be memory."""
@@ -246,7 +243,7 @@ class Quiet:
 
     def _looks_up(self, function: Function, one: Instruction) -> bool:
         """Whether a mapping that nothing else is known of is asked for the entry of a text: ``settings.get("rate", 0.1)``."""
-        given = one[6:] if one[0] == op.INVOKE and function.text(one[4]) == _LOOKUP and not self.entered(function, one) else ()
+        given = one[6:] if function.invokes(one, "gives-entry") and not self.entered(function, one) else ()
         keys = self.facts.values(function, given[0]).values if given and given[0] >= 0 else ()
         is_text = any(isinstance(value, Constant) and isinstance(value.value, str) for value in keys)
         return is_text and all(self._is_plain_data(function, register) for register in given)

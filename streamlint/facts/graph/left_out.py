@@ -11,7 +11,7 @@ from functools import cached_property
 
 from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.files.hierarchy import Hierarchy
-from streamlint.facts.files.program import Program, Unit
+from streamlint.facts.files.program import Unit
 from streamlint.facts.graph.applications import Applications, packages, uses_any
 from streamlint.facts.graph.importers import importers, lists_names, texts_of
 from streamlint.ir import Instruction
@@ -29,11 +29,11 @@ Holder = tuple[Unit, str]
 class LeftOut:
     """Answers for the functions of a program."""
 
-    def __init__(self, program: Program, hierarchy: Hierarchy) -> None:
-        self.program = program
+    def __init__(self, applications: Applications, hierarchy: Hierarchy) -> None:
+        self.program = applications.program
         self.hierarchy = hierarchy
         self._scopes = hierarchy.scopes
-        self._applications = Applications(program)
+        self._applications = applications
 
     def holds(self, function: Function) -> bool:
         """Whether an application leaves out the function or class of a module in which a function stands."""
@@ -104,12 +104,11 @@ class LeftOut:
             stored = (function.text(use[2]) for use in function.uses[one[2]] if use[0] in _STORING)
             yield from ((function.unit, local) for local in ((name,) if is_all else stored))
 
-    def _taken(self, unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
+    @memoized
+    def _taken(self, unit: Unit, name: str) -> list[tuple[Function, Instruction]]:
         """The instructions that import what a file calls so, or all that it has."""
-        for other in importers(unit):
-            for function, one in self._imports(other, unit):
-                if one[4] != op.NONE and function.text(one[4]) in (name, "*"):
-                    yield function, one
+        found = (each for other in importers(unit) for each in self._imports(other, unit))
+        return [(function, one) for function, one in found if one[4] != op.NONE and function.text(one[4]) in (name, "*")]
 
     def _imports(self, other: Unit, unit: Unit) -> Iterator[tuple[Function, Instruction]]:
         """The imports of a file that take something from another file."""

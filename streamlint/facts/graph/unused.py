@@ -9,6 +9,7 @@ from streamlint.facts.code.functions import ClassInfo, Function
 from streamlint.facts.files.hierarchy import Hierarchy
 from streamlint.facts.files.program import Program, Unit
 from streamlint.facts.graph.aliases import SELF, path_of
+from streamlint.facts.graph.applications import Applications
 from streamlint.facts.graph.importers import importers, lists_names, texts_of
 from streamlint.facts.graph.left_out import LeftOut, takes_something
 from streamlint.ir import Instruction
@@ -25,7 +26,8 @@ class Unused:
     def __init__(self, program: Program, hierarchy: Hierarchy) -> None:
         self.program = program
         self.hierarchy = hierarchy
-        self._left_out = LeftOut(program, hierarchy)
+        self.applications = Applications(program)
+        self._left_out = LeftOut(self.applications, hierarchy)
         self._known: dict[Function, bool] = {}
 
     def is_unused(self, function: Function) -> bool:

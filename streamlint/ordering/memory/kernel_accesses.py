@@ -71,21 +71,22 @@ class KernelAccesses:
             for pointer in self._read(site.function, queued):
                 yield site, self._copied(site, queued, op.NONE, pointer.register), pointer.offset
 
-    def _read(self, function: Function, queued: Queued) -> Iterator[Pointer]:
+    def _read(self, function: Function, queued: Queued) -> list[Pointer]:
         """The page-locked memory that a kernel reads; none of one that watches some."""
+        kernel = next(self.launches.kernels(function, queued.kernel), None)
+        if kernel is None:
+            return []
         found: list[Pointer] = []
-        for kernel in self.launches.kernels(function, queued.kernel):
-            for index, register in enumerate(queued.given[: len(kernel.parameters)]):
-                parameter = kernel.parameters[index]
-                pointer = self._host_pointer(function, register) if parameter.type is not None and parameter.type[2] else None
-                if pointer is None or not self._is(function, pointer, is_locked):
-                    continue
-                if kernel.function is not None and self._bodies.watches(kernel.function, index):
-                    return
-                if parameter.constant or (kernel.function is not None and self._bodies.reads(kernel.function, index)):
-                    found.append(pointer)
-            break
-        yield from found
+        body = kernel.function
+        for index, (register, parameter) in enumerate(zip(queued.given, kernel.parameters, strict=False)):
+            pointer = self._host_pointer(function, register) if parameter.type is not None and parameter.type[2] else None
+            if pointer is None or not self._is(function, pointer, is_locked):
+                continue
+            if body is not None and self._bodies.watches(body, index):
+                return []
+            if parameter.constant or (body is not None and self._bodies.reads(body, index)):
+                found.append(pointer)
+        return found
 
     def _launched(self, where: Callable[[Row], bool]) -> Iterator[tuple[Site, Queued]]:
         """The launches of kernels in and near the files that make such memory."""
