@@ -16,6 +16,7 @@ from streamlint.facts.code.objects import (
     Memory,
     Object,
     Scalar,
+    Site,
     Unknown,
     are_plain,
 )
@@ -276,12 +277,17 @@ class WaitFinder:
 
     def _is_made_to_check(self, function: Function, one: Instruction) -> bool:
         """Whether the object whose method is called was made to check what it is given, wherever that was."""
+        made = self.makers(function, one)
+        return any(selectors(row, "checks") and self._checks(each.function, each.instruction, row) for each, row in made)
+
+    def makers(self, function: Function, one: Instruction) -> Iterator[tuple[Site, Row]]:
+        """The calls that made the object whose method is called, wherever that was, each with its row."""
         node = self.facts.values(function, one[3])
         made = [place for value in node.values if isinstance(value, LibraryObject) for place in [*node.trace(value)][-1:]]
-        rows = [(each, call.row) for each in made for call in self.graph.of_call(each.function, each.instruction).libraries]
-        return any(
-            row is not None and selectors(row, "checks") and self._checks(each.function, each.instruction, row) for each, row in rows
-        )
+        for each in made:
+            for call in self.graph.of_call(each.function, each.instruction).libraries:
+                if call.row is not None:
+                    yield Site(each.function, each.instruction), call.row
 
     def _is_put_there(self, function: Function, one: Instruction) -> bool:
         """Whether a factory has an argument for the device."""

@@ -311,11 +311,9 @@ class Idle:
 
     def _reach(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
-        wait = self._at.get(function, {}).get(one)
-        if wait is None:  # an upload has waited for its stream when it returns, a step waits before it works
-            wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
+        wait = self._own(function, one, forwards)
         if wait is not None:
-            return Reach((wait,), brief=wait.what == SIZE)
+            return Reach((wait,), brief=wait.what == SIZE or (wait.what == STEP and not forwards))
         is_over = not forwards and is_only_asked(function, one)  # the host has waited at the branch
         if not is_over and self.quiet.queues(function, one):
             brief = 1 if not forwards and one in self._over_parameters(function) else self.quiet.brief(function, one)
@@ -332,6 +330,15 @@ class Idle:
             waits.update(dict.fromkeys(reach.waits))
             passes, brief = passes or reach.passes, max(brief, reach.brief)
         return Reach(tuple(waits), passes, brief=brief)
+
+    def _own(self, function: Function, one: Instruction, forwards: bool) -> Wait | None:
+        """The wait of an instruction itself. An upload has waited for its stream when it returns; a step waits before it works, and has
+        done so unless an option leaves that out."""
+        wait = self._at.get(function, {}).get(one)
+        if wait is None and not forwards:
+            wait = self._uploads.get(function, {}).get(one)
+        step = self._steps.get(function, {}).get(one)
+        return wait if wait is not None or step is None or (step.is_optional and not forwards) else step
 
     @memoized
     def _over_parameters(self, function: Function) -> frozenset[Instruction]:

@@ -23,7 +23,7 @@ class Wait(NamedTuple):
     """An instruction at which the host waits for the device.
 
     ``value`` is the register of the value that is read or uploaded, NONE where there is none; ``name`` is the API's dotted name;
-    ``instead`` says what gives the same without a wait.
+    ``instead`` says what gives the same without a wait. ``is_optional`` says that an option of the program may leave the wait out.
     """
 
     function: Function
@@ -32,3 +32,4 @@ class Wait(NamedTuple):
     name: str
     value: int
     instead: str = ""
+    is_optional: bool = False

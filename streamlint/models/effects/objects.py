@@ -30,6 +30,7 @@ OBJECTS = (
             key("space", "word", "Where the object works if no device is given.", "host device"),
             key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
             key("checks", "switch", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
+            key("enabled", "switch", "The object does nothing if this argument is given and false (`GradScaler`)."),
             key("timing", "switch", "Events that are made with these options measure time."),
             key("uploads", "bool", "A number beside a tensor of the device is uploaded (`Normal(mean, 1.0)`)."),
             key("what", "word", "The setting that changes when the object is made (`cupy.cuda.MemoryAsyncPool`).", "pool"),
