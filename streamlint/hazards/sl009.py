@@ -39,7 +39,7 @@ def find(context: Context) -> Iterator[Finding]:
     for entry, held in gil.find():
         place = _place(entry, held)
         earlier: tuple[bool, ...] = best[place][0] if place in best else ()
-        most = _is_seen(held) and not entry.is_for_tests, held.needing is not None
+        most = _is_seen(held), held.needing is not None
         if most <= earlier:
             continue
         way = arms.way(entry.function, entry.binding, held.calls, held.site, held.operation.needs or ())

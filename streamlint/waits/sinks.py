@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from streamlint.facts.code.functions import Function
@@ -18,8 +17,6 @@ SAME = frozenset({"float", "int", "round", "abs"})
 _DECIDES = frozenset({"range", "bool", "any", "all"})
 _ROUNDS_OFF = frozenset({"int", "round"})
 _COPIES = frozenset({"list", "tuple", "sorted", "reversed", "set", "frozenset", "iter"})
-_STEERING = frozenset("adapt adjust control schedule stop lr scale temperature threshold priority priorities".split())
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def called_name(function: Function, one: Instruction) -> str:
@@ -55,12 +52,6 @@ def copies(function: Function, name: str) -> bool:
 def makes_dictionary(function: Function, name: str) -> bool:
     """Whether a call makes a dictionary of its keywords."""
     return name == "dict" or name in function.known("keyed")
-
-
-def steers(name: str) -> bool:
-    """Whether a method of an object of which nothing is known is named like what goes on by what it is given: ``scheduler.step(loss)``."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    return words[-1:] == ["step"] or not _STEERING.isdisjoint(words)
 
 
 def is_float_type(function: Function, register: int) -> bool:

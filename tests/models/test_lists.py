@@ -58,7 +58,6 @@ EXCEPTIONS = {
         ("facts/values/selectors.py:HOST_WORDS", "transfer/sizes.py:_CPP_TYPES", "support/notebooks/magics.py:PYTHON_CELLS"), OWN
     ),
     "waits/holders.py:__all__": OWN,
-    "waits/sinks.py:_STEERING": "words in names that users choose, which silence alone",
     **dict.fromkeys(("fix/launches.py:STREAM_LAST", "fix/launches.py:POLICIES", "fix/launches.py:NULLS", "fix/pinned_cpp.py:_edits"), FIX),
     **dict.fromkeys(("fix/sl001_unpinned_non_blocking.py:FACTORIES", "fix/sl001_unpinned_non_blocking.py:METHODS"), FIX),
     **dict.fromkeys(("fix/sl003_alloc_in_loop.py:PAIRS", "fix/sl003_alloc_in_loop.py:UNFILLED", "fix/sl003_alloc_in_loop.py:KEEPS"), FIX),

@@ -20,19 +20,15 @@ from streamlint.transfer.transfer import Transfer
 _TABLES = re.compile(r"^Py(MethodDef|TypeObject|Type_Slot|GetSetDef|\w+Methods|BufferProcs)$")
 _SLOTS = re.compile(r"^(tp|nb|sq|mp|bf|am)_\w+$")
 _RELEASE = "gil_scoped_release"
-_A_TEST = re.compile(r"\btest(?:s|ing)?\b(?!\s+(?:whether|if|that|for)\b)", re.IGNORECASE)
-_FEWEST = 3  # functions: one alone may test what it is given
 """Functions of pybind11 whose calls are bound."""
 
 
 class Entry(NamedTuple):
     """A function that Python calls. ``binding`` is the call that binds it, where a guard can be added; None where the function itself has
-    to release the GIL. ``is_for_tests``: its module says of all its functions that they are there for tests. ``is_end``: a destructor,
-    which Python runs where it collects the object."""
+    to release the GIL. ``is_end``: a destructor, which Python runs where it collects the object."""
 
     function: Function
     binding: Site | None
-    is_for_tests: bool = False
     is_end: bool = False
 
 
@@ -129,23 +125,13 @@ class Entries:
     def _bound(self, function: Function) -> Iterator[Entry]:
         if function.code.name in function.known("operator-macro"):
             return
-        calls = [
-            one
-            for one in function.by_opcode[op.INVOKE]
-            if function.text(one[4]) in function.known("binds", "binds-static") and len(one) > 6
-        ]
-        tests = [self._says_test(function, one) for one in calls]
-        is_for_tests = len(calls) >= _FEWEST and all(tests)
-        for one in calls:
+        for one in function.by_opcode[op.INVOKE]:
+            if function.text(one[4]) not in function.known("binds", "binds-static") or len(one) <= 6:
+                continue
             if not any(self._releases(function, register) for register in one[6:]):
                 site = Site(function, one)
                 bound = dict.fromkeys(each for register in one[6:] for each in self._functions(function, one, register))
-                yield from (Entry(each, site, is_for_tests) for each in bound)
-
-    def _says_test(self, function: Function, one: Instruction) -> bool:
-        """Whether the doc string of a function that is bound says that it is there for tests."""
-        texts = [function.constant(register) for register in one[7:]]
-        return any(isinstance(text, str) and _A_TEST.search(text) is not None for text in texts)
+                yield from (Entry(each, site) for each in bound)
 
     def _functions(self, function: Function, binding: Instruction, register: int) -> Iterator[Function]:
         """The functions that an argument of a binding stands for."""
@@ -154,7 +140,7 @@ class Entries:
             return
         if one[0] in (op.CALL, op.INVOKE):
             name = _called(function, one)
-            if name.endswith("no_gil") or any(self._releases(function, each) for each in one[5:]):
+            if name in function.known("wraps-without-gil") or any(self._releases(function, each) for each in one[5:]):
                 return
             if name == "overload_cast" or name in function.known("hands-functions"):
                 yield from self._of_helper(function, binding, one, name)
