@@ -6,17 +6,21 @@ from typing import NamedTuple
 
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import uncast
-from streamlint.facts.code.objects import LibraryObject, Object, Site
+from streamlint.facts.code.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.copies import copied_direction
+from streamlint.transfer.cpp_declared import declared_type
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG, OWN = "given", "omitted", "fixed", "current", "handle", "policy", "config", "own"
 """Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct,
 or whoever made the array that is worked on."""
+_HOLDING = frozenset({op.PARAM, op.NAME, op.LOAD, op.ATTR, op.ITEM, op.DEREF, op.CALL, op.INVOKE})
+"""What reads a variable, a member or an element, or calls: what a stream is passed by."""
 MAPPED = frozenset({"d2h", "h2d", "d2d", "peer"})
 
 
@@ -98,11 +102,22 @@ class LaunchRows:
         return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
 
     def _stream_among(self, call: ModelledCall) -> int | None:
-        """The argument that is a stream."""
+        """The argument that is a stream; else the last one, if it may be a stream as far as is known. CUB's overloads have it there, before
+        the flag ``debug_synchronous`` of old versions."""
         for register in reversed(call.operands):
             if any(getattr(value, "kind", "") == "stream" for value in call.values(register)):
                 return register
-        return None
+        others = (each for each in reversed(call.operands) if call.function.truth(each) is None)
+        last = next(others, op.NONE)
+        return last if last >= 0 and self._may_be_stream(call, last) else None
+
+    def _may_be_stream(self, call: ModelledCall, register: int) -> bool:
+        """Whether nothing is known of what a register holds, and no type that it is declared with says that it is no stream."""
+        one = call.function.definitions[register]
+        if one is None or one[0] not in _HOLDING or not all(isinstance(value, Unknown) for value in call.values(register)):
+            return False
+        kind = declared_type(self.transfer.one_of(Contexts, self.transfer), Known(call.function, register, ()))
+        return kind is None or str(kind[0]) in self.facts.models.marked("raw-stream")
 
     def _policy(self, call: ModelledCall) -> int | None:
         """The first argument, if it is an execution policy; one that works on the host is none."""
