@@ -88,7 +88,7 @@ class DefaultStream(StreamFiles):
             return ""
         if self._is_in_scope(holder, null) and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
-        if self._is_held_up(holder, place, beside):
+        if self._is_held_up(holder, place, self.memory.not_joined(Site(function, one), work, choice, beside)):
             return "other streams have work in flight"
         if self.memory.is_raced(Site(function, one), work, choice):
             return SAME_MEMORY

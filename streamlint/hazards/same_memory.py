@@ -11,6 +11,7 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.streams.choice import Choice
 from streamlint.ordering.streams.choices import NULL
@@ -45,6 +46,30 @@ class SameMemory:
         if not self._makes_others or not self._is_staged(work):
             return None
         return self._overtaking(_as_chosen(at, work, choice), choice.at.function, set())
+
+    def not_joined(self, at: Site, work: Queued, choice: Choice, beside: list[Event]) -> list[Event]:
+        """What other streams have in flight beside work on the null stream, unless that joins them."""
+        return [] if self._is_join(at, work, choice, beside) else beside
+
+    def _is_join(self, at: Site, work: Queued, choice: Choice, beside: list[Event]) -> bool:
+        """Whether work on the null stream joins several streams: it needs all copies that they have in flight, or earlier work on the null
+        stream did, and all work that comes behind on others needs it. What has to wait loses nothing by it. A kernel in flight may work on
+        another part of the memory."""
+        own, holder, others = _as_chosen(at, work, choice), choice.at.function, self.streams.beside
+        if len({event.choice.key for event in beside if event.choice is not None}) < 2 or not all(map(_fills, beside)):
+            return False
+        earlier = (each for each in others.before(holder, own.instruction) if each.work is not None)
+        nulls = [each for each in earlier if each.choice is not None and each.choice.kind == NULL]
+
+        def is_needed(event: Event) -> bool:
+            behind = (each for each in nulls if leads_to(holder, event.instruction, each.instruction))
+            return any(self._share(each, event) for each in (own, *behind))
+
+        return all(map(is_needed, beside)) and all(self._share(own, event) for event in others.behind(holder, own.instruction))
+
+    def _share(self, one: Event, other: Event) -> bool:
+        """Whether two pieces of work have to be in order: one of them writes what the other touches."""
+        return _must_order(self.storages.touched(one), self.storages.touched(other))
 
     def _overtaking(self, own: Event, holder: Function, seen: set[Site]) -> Event | None:
         """The same of work by the names of a function, and of those that call it, each call once."""
@@ -111,8 +136,7 @@ class SameMemory:
     def _meets(self, own: tuple[set[Place], set[Place]], event: Event) -> bool:
         if event.work is None or event.choice is None or event.via or self.streams.work_blocking(event) is not False:
             return False  # what a call leaves behind may be waited for where it stands
-        reads, writes = self.storages.touched(event)
-        return bool(own[1] & (reads | writes) or own[0] & writes)
+        return _must_order(own, self.storages.touched(event))
 
     def _is_recorded(self, holder: Function) -> bool:
         """Whether an event is recorded on the null stream, for which others may wait."""
@@ -127,6 +151,16 @@ class SameMemory:
                 if call.row.effect == "record" and (register is None or any(each.kind == NULL for each in chosen)):
                     return True
         return False
+
+
+def _must_order(one: tuple[set[Place], set[Place]], other: tuple[set[Place], set[Place]]) -> bool:
+    """Whether of two pieces of work, by what they read and write, one writes what the other touches."""
+    return bool(one[1] & (other[0] | other[1]) or one[0] & other[1])
+
+
+def _fills(event: Event) -> bool:
+    """Whether an event copies or fills memory: all of what it names."""
+    return event.work is not None and event.work.kind in ("copy", "memset")
 
 
 def _as_chosen(at: Site, work: Queued, choice: Choice) -> Event:
