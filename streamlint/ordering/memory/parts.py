@@ -6,13 +6,18 @@ is said.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import COPIES
+from streamlint.facts.code.objects import Memory
+from streamlint.facts.graph.facts import Facts
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.paths.conditions import Frame
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import alike
+from streamlint.waits.questions import Key, alike
 
 Monomial = tuple[object, ...]
 Sum = tuple[tuple[Monomial, int], ...]
@@ -155,6 +160,68 @@ def lies_in(function: Function, distance: Sum, size: Sum | None, extent: Sum | N
     if reached[0][0] == factors:
         return abs(count) < reached[0][1]
     return factors == () and size == extent and reached[0][1] > 0
+
+
+class Part(NamedTuple):
+    """A part of memory: what it is a part of, how far behind the beginning of that it begins, and how long it is; None for all of it."""
+
+    whole: Key
+    begin: Sum
+    size: Sum | None
+
+
+def parts_in(facts: Facts, function: Function, registers: Iterable[int]) -> Iterator[Part]:
+    """What some registers, which share memory, hold parts of: the elements, slices and moved pointers that they are."""
+    for register in registers:
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and (part := part_at(facts, function, one)) is not None:
+            yield part
+
+
+def part_at(facts: Facts, function: Function, one: Instruction) -> Part | None:
+    """The part of its operand that an instruction takes; None where it takes none, or an element of a container."""
+    if function.is_cpp and one[0] == op.BINARY and function.text(one[3]) == "+":
+        return Part(alike(function, one[4]), begins(function, one), None)
+    if one[0] not in (op.ITEM, op.ADDRESS_ITEM) or not _counts(function, one[4]):
+        return None
+    values = facts.values(function, one[3]).values
+    if not function.is_cpp and not all(isinstance(value, Memory) for value in values):
+        return None
+    return Part(alike(function, one[3]), begins(function, one), length(function, one) if one[0] == op.ITEM else None)
+
+
+def _counts(function: Function, index: int) -> bool:
+    """Whether an index, or the first of several, is a number or goes from one number to another, one by one."""
+    one = function.definitions[index] if index >= 0 else None
+    if one is not None and one[0] == op.BUILD and len(one) > 4:
+        one = function.definitions[one[4]]
+    if one is None or one[0] == op.SLICE:
+        return one is not None and one[5] < 0 and all(each < 0 or _counts(function, each) for each in one[3:5])
+    if one[0] == op.CONST:
+        value = function.unit.ir.constants[one[3]]
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return one[0] != op.UNARY
+
+
+def are_beside(function: Function, first: Part, second: Part) -> bool:
+    """Whether two parts of the same memory share nothing, whatever the unknown values are: none is negative, and none changes from round to
+    round."""
+    ahead = plus(second.begin, first.begin, -1)
+    terms = (each for held in (first.begin, second.begin, first.size or (), second.size or ()) for each in held)
+    if first.whole != second.whole or not all(_is_fixed(function, monomial) for monomial, _ in terms):
+        return False
+    return fits(first.size, ahead) or fits(second.size, plus((), ahead, -1))
+
+
+def _is_fixed(function: Function, monomial: Monomial) -> bool:
+    """Whether a product has nothing in it that a loop computes."""
+    looped = {block for loop in function.control.loops for block in loop.body}
+    for atom in monomial:
+        register = _register_of(function, atom)
+        one = function.definitions[register] if register is not None else None
+        if one is None or one[0] == op.UNARY or function.homes[one][0] in looped:
+            return False
+    return True
 
 
 def _is_of_loop(function: Function, monomial: Monomial) -> bool:

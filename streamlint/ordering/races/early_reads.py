@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import first_part
 from streamlint.ordering.captures.replayed_copies import ReplayedCopies
 from streamlint.ordering.memory.kernel_accesses import KERNEL, KernelAccesses
+from streamlint.ordering.memory.parts import Part, are_beside, part_at, parts_in, sum_of
 from streamlint.ordering.paths.asked_devices import AskedDevices
 from streamlint.ordering.paths.rounds import next_round
 from streamlint.ordering.paths.shown import is_shown_on_host
@@ -58,6 +59,7 @@ class EarlyReads(Updating):
         super().__init__(transfer)
         self._copied: Copied
         self._target: int  # its memory, by a register of the function that is followed from
+        self._filled: list[Part] = []  # the parts of memory that it fills, as that function names them
         self._site: Site
         self._reported: Site  # of a copy that a graph runs, where it was captured
         self.replayed = transfer.one_of(ReplayedCopies, transfer, self.places)
@@ -87,12 +89,23 @@ class EarlyReads(Updating):
         """The early reads of what a copy brings."""
         if self.is_candidate(call, copied):
             self._is_sure = self.transfer.is_sure(call)
-            yield from self._followed(Site(call.function, call.instruction), copied)
+            yield from self._followed(Site(call.function, call.instruction), copied, self._parts(call, copied))
 
-    def _followed(self, site: Site, copied: Copied) -> Iterator[EarlyRead]:
+    def _parts(self, call: ModelledCall, copied: Copied) -> Iterator[Part]:
+        """The parts of memory that a copy fills, as its function names them."""
+        function, size = call.function, call.one("bytes")
+        shared = parts_in(self.facts, function, self.transfer.shared(function, copied.target))
+        if size is None or size < 0:
+            yield from shared
+            return
+        yield Part(alike(function, copied.target), (), sum_of(function, size))
+        yield from (part._replace(size=sum_of(function, size)) for part in shared)
+
+    def _followed(self, site: Site, copied: Copied, filled: Iterable[Part] = ()) -> Iterator[EarlyRead]:
         """The early reads of what comes to some memory from a device."""
         self._found = {}
         self._copied, self._target, self._site, self._reported = copied, copied.target, site, site
+        self._filled = list(filled)
         launches = list(self.replayed.launches(site))
         if not launches:
             self.follow(site, copied, copied.target)
@@ -238,10 +251,23 @@ class EarlyReads(Updating):
             held, action = self.held(state, action.source), Read(action.source, action.call.name, False)
         if not isinstance(action, Read | Updated) or held is None or state.doubts > MOST_GUESSES:
             return False
+        if isinstance(action, Read) and self._is_beside(state, one, action):
+            return False
         if not self._is_sure and first_part(action.name) not in self.transfer.facts.models.marked("array-package"):
             return False
         self._report(state, held.announced or Site(state.frame.function, one), action.name)
         return True
+
+    def _is_beside(self, state: State, one: Instruction, action: Read) -> bool:
+        """Whether the function of the copy reads another part of the memory than the copy fills."""
+        function = state.frame.function
+        if function is not self._site.function or state.frame.depth or self._target < 0:
+            return False
+        read = [
+            *parts_in(self.facts, function, self.transfer.shared(function, action.register)),
+            *filter(None, (part_at(self.facts, function, one),)),
+        ]
+        return any(are_beside(function, filled, part) for filled in self._filled for part in read)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """A copy from memory of the host to other such memory waits for nothing, and so does an operation that is given the memory: its
