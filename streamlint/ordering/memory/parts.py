@@ -22,6 +22,7 @@ from streamlint.waits.questions import Key, alike
 Monomial = tuple[object, ...]
 Sum = tuple[tuple[Monomial, int], ...]
 """Products of unknown values, with what they are multiplied by; () is zero."""
+_ONE: Sum = (((), 1),)
 _DEEPEST = 8
 _SIGNS = {"+": 1, "-": -1}
 
@@ -136,21 +137,20 @@ def length(function: Function, one: Instruction) -> Sum | None:
     return plus(sum_of(function, index[4]), sum_of(function, index[3]) if index[3] >= 0 else (), -1)
 
 
-def lies_in(function: Function, distance: Sum, size: Sum | None, extent: Sum | None = ()) -> bool:
+def lies_in(function: Function, distance: Sum, size: Sum | None, extent: Sum | None = (), is_whole: bool = False) -> bool:
     """Whether an access at a distance from the beginning of a range meets it; loops are taken to begin at 0.
 
     ``size`` and ``extent``: how long the range and the access are, None for all of the memory. Two that are equally long, and one of which
-    is moved by a number, meet.
+    is moved by a number, meet. What begins before the end for sure lies in a range (``h[n - 1]``), and of one of unknown length that begins
+    where the buffer does (``is_whole``) so do elements with a number.
     """
     if size is None:
         return True
     distance = tuple(each for each in distance if each[1] < 0 or not _is_of_loop(function, each[0]))
     if not distance:
         return True
-    if function.is_cpp and distance[0][0] == ():
-        return False  # a number of elements, where the size may be one of bytes
-    if len(distance) > 1:
-        return False
+    if len(distance) > 1 or (function.is_cpp and distance[0][0] == ()):
+        return _begins_within(distance, size, is_whole)
     ((factors, count),) = distance
     reached = size if count > 0 else extent
     if reached is None:
@@ -222,6 +222,13 @@ def _is_fixed(function: Function, monomial: Monomial) -> bool:
         if one is None or one[0] == op.UNARY or function.homes[one][0] in looped:
             return False
     return True
+
+
+def _begins_within(distance: Sum, size: Sum, is_whole: bool) -> bool:
+    """The same of a sum, or in C++ of a number of elements, where the size may be one of bytes."""
+    is_open = any(factors != () and count > 0 for factors, count in (distance if len(distance) > 1 else size))
+    is_before = fits(plus(distance, _ONE), size) if len(distance) > 1 else is_whole and distance[0][1] > 0
+    return is_open and is_before
 
 
 def _is_of_loop(function: Function, monomial: Monomial) -> bool:

@@ -69,6 +69,7 @@ class Reuses(Indexed):
         self._side_of = op.NONE
         self._size: Sum | None = None
         self._ahead: Sum = ()
+        self._is_whole = False  # whether the copied range begins where the memory does
         self._given_at: int | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
 
@@ -89,6 +90,7 @@ class Reuses(Indexed):
         self._found = {}
         self._copied, self._site, self._reported = copied, site, site
         self._side_of, self._size, self._ahead = memory, size, plus((), offset, -1)
+        self._is_whole = not any(self._distances(site.function, memory).values())
         launches = list(self.replayed.launches(site))
         if not launches:
             self.follow(site, copied, memory)
@@ -371,7 +373,7 @@ class Reuses(Indexed):
             return None
         begin, extent = as_entered(state.frame, begins(function, one)), _extent(function, one, action)
         extent = as_entered(state.frame, extent) if extent is not None else None
-        return held if lies_in(function, plus(held.part, begin), self._size, extent) else None
+        return held if lies_in(function, plus(held.part, begin), self._size, extent, self._is_whole) else None
 
     def _referred(self, function: Function, one: Instruction) -> Iterator[Place]:
         """C++: memory to an element of which ``operator[]`` of a class gives a reference."""
