@@ -114,8 +114,8 @@ class HiddenSyncInHotLoop(Check):
     Values that the step needs (a check for NaN, an early stop, an adaptive learning rate, a size), reads under a condition that is
     rarely true, a read next to another wait that has to stay (no work is queued in between, so it costs nothing), values on the CPU,
     evaluation loops, benchmarks and tests. Loops over literal test cases, gradient checks and single-chunk loops are not treated as
-    training loops. A read behind the step of an enabled ``GradScaler`` costs nothing either: the step has waited for the gradients. On an
-    H200 it adds 0.3 % to a step of convolutions, behind a plain optimizer 3.5 %, before the backward pass 7 %
+    training loops. A read after the step of an enabled ``GradScaler`` costs nothing either: the step has waited for the gradients. On an
+    H200 it adds 0.3 % to a step of convolutions, after a plain optimizer 3.5 %, before the backward pass 7 %
     (``benchmarks/reads_in_steps.json``).
 
     Random numbers that are drawn on the host and then uploaded (``torch.randn(n).to(device)``) are reported only with

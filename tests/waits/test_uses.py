@@ -104,6 +104,7 @@ def answers(text: str, all_loops: bool = False) -> set[bool]:
 
 
 AVOIDABLE = {
+    "a method of an unknown object": loop("plan.adapt(now)", ", plan"),
     "the least of two, which is clamp on the device": loop("rate = min(1.0, now)\nprint(rate)"),
     "a comparison that is shown": loop("high = now > 3\nprint(high)"),
     "a sum": loop("total += now", before="total = 0.0", after="return total / number"),
@@ -219,7 +220,6 @@ NEEDED = {
     "a function sets a group": loop("slower(optimizer.param_groups[0], now)") + "\ndef slower(group, value):\n    group['lr'] = value\n",
     "a scheduler": loop("plan.step(now)", ", plan"),
     "an environment": loop("seen, reward = world.step(now)", ", world"),
-    "a controller": loop("plan.adapt(now)", ", plan"),
     "a result that decides": loop("if judge(now):\n    break", ", judge"),
     "a function that decides": loop("check(now)") + "\ndef check(value):\n    if value > 3:\n        raise ValueError\n",
     "a function that returns the decision": loop("if high(now):\n    break") + "\ndef high(value):\n    return value + 1\n",
@@ -324,7 +324,7 @@ FORWARD_NEEDED = {
     "a result that may be a size": forward("return lengths.max().item()  # read"),
     "an attribute that may be a size": forward("self.longest = lengths.max().item()  # read\nreturn out"),
     "a decision": forward("if out.mean().item() > 3:  # read\n    return None\nreturn out"),
-    "a scheduler": forward("self.plan.adapt(out.std().item())  # read\nreturn out"),
+    "a scheduler": forward("self.plan.step(out.std().item())  # read\nreturn out"),
     "a whole tensor": forward("there = out.cpu()  # read\nreturn there"),
     "made of the pass before": forward(
         "for i in range(4):\n    out = self.cell(out)\n    if out.sum().item() > 3:  # read\n        break\nreturn out"
