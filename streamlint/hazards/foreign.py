@@ -16,6 +16,7 @@ from streamlint.hazards.foreign_order import ForeignOrder
 from streamlint.hazards.stream_files import libraries_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
+from streamlint.ordering.memory.storage import in_conflict
 from streamlint.ordering.streams.choices import IN_VIEW
 from streamlint.ordering.streams.concurrent_work import Event
 from streamlint.transfer.launches import OPENED
@@ -148,8 +149,7 @@ class ForeignWork:
     # --- memory
 
     def _shared(self, first: Event, second: Event) -> set[Held]:
-        one, other = self.memory.touched(first), self.memory.touched(second)
-        return (one[1] & (other[0] | other[1])) | (one[0] & other[1])
+        return in_conflict(self.memory.touched(first), self.memory.touched(second))
 
     def _is_exchanged(self, event: Event) -> bool:
         """Whether the memory was taken over by a protocol that orders the streams."""

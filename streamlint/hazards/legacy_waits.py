@@ -17,7 +17,7 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.memory.storage import Storages, in_conflict
 from streamlint.ordering.paths.states import State
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.races.early_reads import EarlyRead
@@ -213,15 +213,14 @@ class LegacyWaits:
         return choice.kind == NULL and not choice.calls
 
     def _behind_work(self, function: Function, copy: Event) -> Iterator[Missed]:
-        reads, writes = self.storages.touched(copy)
+        touched = self.storages.touched(copy)
         for event in reversed(self.streams.beside.in_flight(function, copy.instruction)):
             if event.choice is None or not self._is_non_blocking(event.choice):
                 continue
-            theirs = self.storages.touched(event)
-            if (reads | writes) & theirs[1] or writes & theirs[0]:
+            if in_conflict(touched, self.storages.touched(event)):
                 yield Missed(copy.at, COPY, event.at, self.streams.made_at(event.choice), None, None, ())
                 return
-        yield from self._of_argument(function, copy, reads)
+        yield from self._of_argument(function, copy, touched[0])
 
     def _of_argument(self, function: Function, copy: Event, reads: set[Place]) -> Iterator[Missed]:
         """A function that works on the stream it is given fetches, on the default stream, what its caller hands it."""

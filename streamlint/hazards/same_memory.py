@@ -10,7 +10,7 @@ from streamlint.facts.code.objects import Site
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.memory.storage import Storages
+from streamlint.ordering.memory.storage import Storages, in_conflict
 from streamlint.ordering.places.leading import leads_to
 from streamlint.ordering.places.places import Place
 from streamlint.ordering.streams.choice import Choice
@@ -58,18 +58,20 @@ class SameMemory:
         own, holder, others = _as_chosen(at, work, choice), choice.at.function, self.streams.beside
         if len({event.choice.key for event in beside if event.choice is not None}) < 2 or not all(map(_fills, beside)):
             return False
-        earlier = (each for each in others.before(holder, own.instruction) if each.work is not None)
-        nulls = [each for each in earlier if each.choice is not None and each.choice.kind == NULL]
+        touched = self.storages.touched(own)
+        nulls = [
+            (each.instruction, self.storages.touched(each))
+            for each in others.before(holder, own.instruction)
+            if each.work is not None and each.choice is not None and each.choice.kind == NULL
+        ]
 
         def is_needed(event: Event) -> bool:
-            behind = (each for each in nulls if leads_to(holder, event.instruction, each.instruction))
-            return any(self._share(each, event) for each in (own, *behind))
+            theirs = self.storages.touched(event)
+            after = (known for one, known in nulls if leads_to(holder, event.instruction, one))
+            return any(in_conflict(each, theirs) for each in (touched, *after))
 
-        return all(map(is_needed, beside)) and all(self._share(own, event) for event in others.behind(holder, own.instruction))
-
-    def _share(self, one: Event, other: Event) -> bool:
-        """Whether two pieces of work have to be in order: one of them writes what the other touches."""
-        return _must_order(self.storages.touched(one), self.storages.touched(other))
+        behind = others.behind(holder, own.instruction)
+        return all(map(is_needed, beside)) and all(in_conflict(touched, self.storages.touched(event)) for event in behind)
 
     def _overtaking(self, own: Event, holder: Function, seen: set[Site]) -> Event | None:
         """The same of work by the names of a function, and of those that call it, each call once."""
@@ -136,7 +138,7 @@ class SameMemory:
     def _meets(self, own: tuple[set[Place], set[Place]], event: Event) -> bool:
         if event.work is None or event.choice is None or event.via or self.streams.work_blocking(event) is not False:
             return False  # what a call leaves behind may be waited for where it stands
-        return _must_order(own, self.storages.touched(event))
+        return bool(in_conflict(own, self.storages.touched(event)))
 
     def _is_recorded(self, holder: Function) -> bool:
         """Whether an event is recorded on the null stream, for which others may wait."""
@@ -151,11 +153,6 @@ class SameMemory:
                 if call.row.effect == "record" and (register is None or any(each.kind == NULL for each in chosen)):
                     return True
         return False
-
-
-def _must_order(one: tuple[set[Place], set[Place]], other: tuple[set[Place], set[Place]]) -> bool:
-    """Whether of two pieces of work, by what they read and write, one writes what the other touches."""
-    return bool(one[1] & (other[0] | other[1]) or one[0] & other[1])
 
 
 def _fills(event: Event) -> bool:

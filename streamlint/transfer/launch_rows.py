@@ -105,11 +105,10 @@ class LaunchRows:
         """The argument that is a stream; else the last one, if it may be a stream as far as is known. CUB's overloads have it there, before
         the flag ``debug_synchronous`` of old versions."""
         for register in reversed(call.operands):
-            if any(getattr(value, "kind", "") == "stream" for value in call.values(register)):
+            if self._holds_stream(call, register):
                 return register
-        others = (each for each in reversed(call.operands) if call.function.truth(each) is None)
-        last = next(others, op.NONE)
-        return last if last >= 0 and self._may_be_stream(call, last) else None
+        last = next((each for each in reversed(call.operands) if call.function.truth(each) is None), None)
+        return last if last is not None and self._may_be_stream(call, last) else None
 
     def _may_be_stream(self, call: ModelledCall, register: int) -> bool:
         """Whether nothing is known of what a register holds, and no type that it is declared with says that it is no stream."""

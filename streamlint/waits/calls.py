@@ -139,6 +139,8 @@ class Calls:
             return (None,) if not state.path or name in ("any", "all") else ()
         if name in state.frame.function.known("of-number") and self._is_uploaded(state.frame.function, one, name):
             return (None,) if state.kept and self.is_whole else ()
+        if name == "step":
+            return (None,)  # of a schedule or an environment: it goes by what it is given
         return self._by_method(state, one, name) if one[0] == op.INVOKE else self._by_builtin(state, one, name)
 
     def _by_method(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
@@ -147,7 +149,7 @@ class Calls:
             return self._kept(state, one, name)
         if name.endswith("_") and not name.endswith("__"):
             return (state.at(one[2], ()),)  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
-        return (None,) if name == "step" else None  # of a schedule: it goes by what it is given
+        return None
 
     def _by_builtin(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
         """What a builtin function makes of an argument; None for other functions."""
@@ -155,9 +157,8 @@ class Calls:
             return self._extreme(state, one)
         if name == "setattr" and len(one) == 8 and one[7] == state.register:
             return self.holders.attribute(state, one[5], str(state.frame.function.constant(one[6])))
-        if (paths := self._through(state, one, name)) is not None:
-            return [state.at(one[2], path) for path in paths]
-        return (None,) if name == "step" else None
+        paths = self._through(state, one, name)
+        return [state.at(one[2], path) for path in paths] if paths is not None else None
 
     def reads_given(self, function: Function, one: Instruction, given: Function) -> bool:
         """Whether a library that takes a function reads its result: ``LBFGS.step(closure)``."""

@@ -287,7 +287,7 @@ class WaitFinder:
         for each in made:
             for call in self.graph.of_call(each.function, each.instruction).libraries:
                 if call.row is not None:
-                    yield Site(each.function, each.instruction), call.row
+                    yield each, call.row
 
     def _is_put_there(self, function: Function, one: Instruction) -> bool:
         """Whether a factory has an argument for the device."""

@@ -44,8 +44,7 @@ def _options(finder: WaitFinder, function: Function, one: Instruction) -> set[bo
             register = selected(made.function, made.instruction, selector, False)
             if register is not None:
                 values = finder.facts.values(made.function, register).values
-                found.update(bool(value.value) if isinstance(value, Constant) else None for value in values)
-                found |= set() if values else {None}
+                found.update(bool(value.value) if isinstance(value, Constant) else None for value in values or (None,))
     return found
 
 

@@ -24,6 +24,8 @@ Sum = tuple[tuple[Monomial, int], ...]
 """Products of unknown values, with what they are multiplied by; () is zero."""
 _ONE: Sum = (((), 1),)
 _DEEPEST = 8
+_INDEX = {op.ITEM: 4, op.SET_ITEM: 3}
+"""Where the index stands of what takes or sets a part."""
 _SIGNS = {"+": 1, "-": -1}
 
 
@@ -57,7 +59,7 @@ def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
             sign = _SIGNS.get(function.text(one[3]))
             return plus(first, second, sign) if sign is not None else _times(first, second)
         if one[0] == op.CALL and function.dotted(one[3]) == "sizeof":
-            return (((), 1),)
+            return _ONE
     return (((alike(function, register),), 1),) if register >= 0 else ()
 
 
@@ -108,17 +110,20 @@ def _as_given(frame: Frame, caller: Frame, call: Instruction, atom: object) -> S
     return sum_of(caller.function, given) if given is not None and given >= 0 else ((((frame.function, atom),), 1),)
 
 
+def _first(function: Function, index: int) -> int:
+    """An index; of several the first."""
+    one = function.definitions[index] if index >= 0 else None
+    return one[4] if one is not None and one[0] == op.BUILD and len(one) > 4 else index
+
+
 def begins(function: Function, one: Instruction) -> Sum:
     """How far behind its operand a view, or an access to an element, begins."""
     if one[0] in (op.BINARY, op.INPLACE) and function.is_cpp:
         return () if function.text(one[3]) not in ("+", "+=") else sum_of(function, one[5])
     if one[0] not in (op.ITEM, op.ADDRESS_ITEM, op.SET_ITEM):
         return ()
-    index = one[3] if one[0] == op.SET_ITEM else one[4]
+    index = _first(function, one[_INDEX.get(one[0], 4)])
     definition = function.definitions[index] if index >= 0 else None
-    if definition is not None and definition[0] == op.BUILD and len(definition) > 4:
-        index = definition[4]  # of several indices the first
-        definition = function.definitions[index]
     if definition is not None and definition[0] == op.SLICE:
         return sum_of(function, definition[3]) if definition[3] >= 0 else ()
     return sum_of(function, index)
@@ -126,12 +131,12 @@ def begins(function: Function, one: Instruction) -> Sum:
 
 def length(function: Function, one: Instruction) -> Sum | None:
     """How long a part of memory is that an instruction takes or sets; None for all of it."""
-    given = {op.ITEM: 4, op.SET_ITEM: 3}.get(one[0])
-    index = function.definitions[one[given]] if given is not None and one[given] >= 0 else None
-    if index is not None and index[0] == op.BUILD and len(index) > 4:
-        index = function.definitions[index[4]]
+    if one[0] not in _INDEX:
+        return None
+    taken = _first(function, one[_INDEX[one[0]]])
+    index = function.definitions[taken] if taken >= 0 else None
     if index is None or index[0] != op.SLICE:
-        return (((), 1),) if given is not None else None
+        return _ONE
     if index[4] < 0:
         return None if index[3] < 0 else ()
     return plus(sum_of(function, index[4]), sum_of(function, index[3]) if index[3] >= 0 else (), -1)
@@ -172,13 +177,12 @@ class Part(NamedTuple):
 
 def parts_in(facts: Facts, function: Function, registers: Iterable[int]) -> Iterator[Part]:
     """What some registers, which share memory, hold parts of: the elements, slices and moved pointers that they are."""
-    for register in registers:
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and (part := part_at(facts, function, one)) is not None:
-            yield part
+    made = (function.definitions[register] for register in registers if register >= 0)
+    found = (_part_at(facts, function, one) for one in made if one is not None)
+    return (part for part in found if part is not None)
 
 
-def part_at(facts: Facts, function: Function, one: Instruction) -> Part | None:
+def _part_at(facts: Facts, function: Function, one: Instruction) -> Part | None:
     """The part of its operand that an instruction takes; None where it takes none, or an element of a container."""
     if function.is_cpp and one[0] == op.BINARY and function.text(one[3]) == "+":
         return Part(alike(function, one[4]), begins(function, one), None)
@@ -192,9 +196,8 @@ def part_at(facts: Facts, function: Function, one: Instruction) -> Part | None:
 
 def _counts(function: Function, index: int) -> bool:
     """Whether an index, or the first of several, is a number or goes from one number to another, one by one."""
+    index = _first(function, index)
     one = function.definitions[index] if index >= 0 else None
-    if one is not None and one[0] == op.BUILD and len(one) > 4:
-        one = function.definitions[one[4]]
     if one is None or one[0] == op.SLICE:
         return one is not None and one[5] < 0 and all(each < 0 or _counts(function, each) for each in one[3:5])
     if one[0] == op.CONST:
@@ -215,20 +218,24 @@ def are_beside(function: Function, first: Part, second: Part) -> bool:
 
 def _is_fixed(function: Function, monomial: Monomial) -> bool:
     """Whether a product has nothing in it that a loop computes."""
-    looped = {block for loop in function.control.loops for block in loop.body}
     for atom in monomial:
         register = _register_of(function, atom)
         one = function.definitions[register] if register is not None else None
-        if one is None or one[0] == op.UNARY or function.homes[one][0] in looped:
+        if one is None or one[0] == op.UNARY or function.is_repeated(one):
             return False
     return True
 
 
 def _begins_within(distance: Sum, size: Sum, is_whole: bool) -> bool:
     """The same of a sum, or in C++ of a number of elements, where the size may be one of bytes."""
-    is_open = any(factors != () and count > 0 for factors, count in (distance if len(distance) > 1 else size))
-    is_before = fits(plus(distance, _ONE), size) if len(distance) > 1 else is_whole and distance[0][1] > 0
-    return is_open and is_before
+    if len(distance) > 1:
+        return _grows(distance) and fits(plus(distance, _ONE), size)
+    return is_whole and distance[0][1] > 0 and _grows(size)
+
+
+def _grows(held: Sum) -> bool:
+    """Whether a sum grows with a value that is not known."""
+    return any(factors != () and count > 0 for factors, count in held)
 
 
 def _is_of_loop(function: Function, monomial: Monomial) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from streamlint.facts.code.functions import Function
 from streamlint.facts.code.instructions import assigned_at_once, behind, behind_copies
 from streamlint.facts.code.objects import Constant, Instance, Memory, are_plain, is_unknown
@@ -16,6 +18,7 @@ from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, given_to
 
+Name = TypeVar("Name")
 _IN_CPP = frozenset({op.LOAD, op.ITEM, op.BINARY, op.INPLACE})
 _ELEMENTWISE = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
@@ -217,6 +220,11 @@ def _made_of(function: Function, one: Instruction) -> list[int]:
     """The registers that an instruction reads, and what is appended to the list that it makes."""
     added = [use[3] for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2]] if one[0] == op.BUILD else []
     return [*op.reads(one), *added]
+
+
+def in_conflict(one: tuple[set[Name], set[Name]], other: tuple[set[Name], set[Name]]) -> set[Name]:
+    """The memory over which two pieces of work have to be in order, by what each reads and writes: one writes what the other touches."""
+    return (one[1] & (other[0] | other[1])) | (one[0] & other[1])
 
 
 def plain(place: Place) -> Place:

@@ -13,7 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import first_part
 from streamlint.ordering.captures.replayed_copies import ReplayedCopies
 from streamlint.ordering.memory.kernel_accesses import KERNEL, KernelAccesses
-from streamlint.ordering.memory.parts import Part, are_beside, part_at, parts_in, sum_of
+from streamlint.ordering.memory.parts import Part, are_beside, parts_in, sum_of
 from streamlint.ordering.paths.asked_devices import AskedDevices
 from streamlint.ordering.paths.rounds import next_round
 from streamlint.ordering.paths.shown import is_shown_on_host
@@ -261,13 +261,11 @@ class EarlyReads(Updating):
     def _is_beside(self, state: State, one: Instruction, action: Read) -> bool:
         """Whether the function of the copy reads another part of the memory than the copy fills."""
         function = state.frame.function
-        if function is not self._site.function or state.frame.depth or self._target < 0:
+        if function is not self._site.function or state.frame.depth or self._target < 0 or not self._filled:
             return False
-        read = [
-            *parts_in(self.facts, function, self.transfer.shared(function, action.register)),
-            *filter(None, (part_at(self.facts, function, one),)),
-        ]
-        return any(are_beside(function, filled, part) for filled in self._filled for part in read)
+        own = (one[2],) if op.DEFINES[one[0]] else ()
+        read = parts_in(self.facts, function, (*self.transfer.shared(function, action.register), *own))
+        return any(are_beside(function, filled, part) for part in read for filled in self._filled)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """A copy from memory of the host to other such memory waits for nothing, and so does an operation that is given the memory: its
