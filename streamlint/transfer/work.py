@@ -22,6 +22,7 @@ from streamlint.transfer.modelled import ModelledCall, listed, packed_arguments
 from streamlint.transfer.policies import Policies
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import argument_registers, held_in, operand_of, selected_of, selectors
+from streamlint.waits.questions import alike
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 Modelled = Callable[[Function, Instruction], Iterable[ModelledCall]]
@@ -103,7 +104,7 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
-    elif one[0] == op.SET_ITEM and not function.is_cpp and not _is_collection(facts, function, one[2]):
+    elif one[0] == op.SET_ITEM and not function.is_cpp and not _is_collection(facts, function, one[2], one[3]):
         yield Worked(Stream(CURRENT), (one[4], *parts_of(function, one[3])), (one[2],), "assignment", "")
     elif one[0] == op.ITEM and is_gathered(facts, function, one):
         yield Worked(Stream(CURRENT), (one[3], *parts_of(function, one[4])), (), "indexing", "", one[2])
@@ -146,10 +147,16 @@ def _sent(call: ModelledCall) -> Iterator[Worked]:
         yield Worked(call.stream(), (), (), call.name, call.row.library, call.result)
 
 
-def _is_collection(facts: Facts, function: Function, register: int) -> bool:
+def _is_collection(facts: Facts, function: Function, register: int, key: int) -> bool:
     """Whether an assignment to an element is one to a list or dictionary, or to an object of the program."""
     values = facts.values(function, register).values
-    return bool(values) and all(isinstance(value, (Container, Instance)) for value in values)
+    if values and all(isinstance(value, (Container, Instance)) for value in values):
+        return True
+    if isinstance(function.constant(key), str):
+        return True
+    named, asked = function.known("shows-mapping"), alike(function, register)
+    uses = function.by_opcode[op.INVOKE] if not named.isdisjoint(function.called_names) else ()
+    return any(function.text(one[4]) in named and alike(function, one[3]) == asked for one in uses)
 
 
 def _copied(action: Copied) -> Worked:

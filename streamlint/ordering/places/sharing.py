@@ -1,6 +1,9 @@
 """Registers that may hold the memory of another one: over assignments, parts, containers, attributes, arguments and results.
 
-A wide answer that costs little: it asks no values. Who follows an operation from there finds out whether it is the same memory.
+A wide answer that costs little: it asks no values. Who follows an operation from there finds out whether it is the same memory. Two
+registers share memory if it came to both from one place: so the search goes back to where the memory came from, and from there forward
+to where it went. It turns back only where memory is put into what others hold as well: a container. What else is put into that is
+asked for only where an element was taken out of it, and where both keys are written down, only under the same one.
 """
 
 from __future__ import annotations
@@ -26,8 +29,6 @@ MOST = 600
 """Registers that are looked at for one question."""
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which only those of the file itself count."""
-_PARTS = {op.PHI: slice(3, None), op.BUILD: slice(4, None), op.DICT: slice(4, None, 2)}
-"""By opcode: the registers of the values that one is joined or built of."""
 _FROM = {
     **dict.fromkeys((op.COPY, op.AWAIT, op.ITER, op.ENTER, op.ITEM, op.NEXT, op.UNPACK, op.DEREF, op.ADDRESS_ITEM), 3),
     op.CAST: 4,
@@ -35,11 +36,48 @@ _FROM = {
     op.REBIND: 5,
 }
 """By opcode: where the register stands of which the result is the same, a part, or an element."""
+_TAKING = frozenset({op.ITEM, op.NEXT, op.UNPACK, op.DEREF, op.ADDRESS_ITEM})
+"""Those of them that give an element."""
+_WITHIN = frozenset({op.BUILD, op.DICT, op.SET_ITEM, op.APPEND, op.PUT, op.PHI, *_FROM})
+"""What passes memory on within a function."""
 _CONSTRUCTING = (op.CONSTRUCT, op.NEW)
 _FIRST = 5
 """Where the arguments of what makes an object of C++ begin."""
 _GIVING = (op.RETURN, op.YIELD, op.YIELD_FROM)
 Held = tuple[Function, int]
+Key = str | int | None
+"""Under which key of a register's container the memory is; None if it is that itself, or any element."""
+Ways = int
+"""How the search goes on from a register: forward, and as these say."""
+_BACK, _ELEMENTS = 1, 2
+"""Back to where its memory came from; to what is put into it."""
+_Shared = tuple[Function, int, Key, Ways]
+
+
+class _Search:
+    """The registers that were found, and the names that were looked for."""
+
+    def __init__(self, held: Iterable[Held]) -> None:
+        self.found: dict[tuple[Function, int, Key], Ways] = {(*each, None): _BACK | _ELEMENTS for each in held}
+        self.waiting = list(self.found)
+        self._names: set[tuple[int, str, Key, Ways]] = set()
+
+    def add(self, shared: _Shared) -> None:
+        """Go on from a register, unless the search has done so in all these ways, for this element or any."""
+        function, register, key, ways = shared
+        known = self.found.get((function, register, key), 0) if (function, register, key) in self.found else None
+        whole = self.found.get((function, register, None))
+        if register < 0 or any(each is not None and each | ways == each for each in (known, whole)):
+            return
+        self.found[function, register, key] = ways | (known or 0)
+        self.waiting.append((function, register, key))
+
+    def is_new(self, owner: int, name: str, key: Key, ways: Ways) -> bool:
+        """Whether a name has not been looked for yet in these ways."""
+        asked = owner, name, key, ways
+        is_new = asked not in self._names
+        self._names.add(asked)
+        return is_new
 
 
 class Sharing:
@@ -53,51 +91,65 @@ class Sharing:
 
     def with_any(self, held: Iterable[Held]) -> list[Held]:
         """All registers that may share memory with one of some."""
-        found: dict[Held, None] = dict.fromkeys(held)
-        waiting = list(found)
-        names: set[tuple[int, str]] = set()
-        while waiting and len(found) < MOST:
-            for other in self._related(*waiting.pop(), names):
-                if other[1] >= 0 and other not in found:
-                    found[other] = None
-                    waiting.append(other)
-        return list(found)
+        return list(self.origins_of(held))
 
-    def _related(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def origins_of(self, held: Iterable[Held]) -> dict[Held, bool]:
+        """All registers that may share memory with one of some; each with whether the memory may have come from there."""
+        search = _Search(held)
+        while search.waiting and len(search.found) < MOST:
+            function, register, key = search.waiting.pop()
+            for shared in self._related(function, register, key, search):
+                search.add(shared)
+        found: dict[Held, bool] = {}
+        for (function, register, _), ways in search.found.items():
+            found[function, register] = bool(ways & _BACK) or found.get((function, register), False)
+        return found
+
+    def _related(self, function: Function, register: int, key: Key, search: _Search) -> Iterator[_Shared]:
+        ways = search.found[function, register, key]
         one = function.definitions[register] if register >= 0 else None
-        if one is not None:
-            yield from self._before(function, one, names)
+        if one is not None and ways & _BACK:
+            yield from self._before(function, one, key, ways, search)
         for use in function.uses.get(register, ()):
-            yield from self._after(function, register, use, names)
+            yield from self._after(function, register, use, key, ways & _ELEMENTS, search)
 
     # --- where it comes from
 
-    def _before(self, function: Function, one: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _before(self, function: Function, one: Instruction, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
         opcode = one[0]
-        if opcode in _PARTS:
-            yield from ((function, each) for each in one[_PARTS[opcode]])
+        if opcode == op.PHI:
+            yield from ((function, each, key, ways) for each in one[3:])
+        elif opcode in (op.BUILD, op.DICT):
+            parts = parts_with_keys(function, one) if ways & _ELEMENTS else ()
+            yield from ((function, each, None, ways) for put, each in parts if _may_be(put, key))
         elif opcode == op.PARAM:
-            yield from self._arguments(function, one[3])
+            yield from _each(self._arguments(function, one[3]), key, ways)
         elif opcode in (op.ATTR, op.ADDRESS_ATTR):
-            yield from self._attribute(function, function.text(one[4]), names)
-            yield from self._viewed(function, one)
+            yield from self._attribute(function, function.text(one[4]), key, ways, search)
+            yield from _each(self._viewed(function, one), None, ways)
         elif opcode in (op.LOAD, op.ADDRESS):
-            yield from self._cell(function, one[3])
+            yield from self._cell(function, one[3], key, ways)
         elif opcode in (op.NAME, op.ADDRESS_NAME):
-            yield from self._global(function, function.text(one[3]), names)
+            yield from self._global(function, function.text(one[3]), key, ways, search)
+        elif opcode in _TAKING:
+            yield function, one[_FROM[opcode]], key_taken(function, one), ways | _ELEMENTS
         elif opcode in _FROM:
-            yield function, one[_FROM[opcode]]
+            yield function, one[_FROM[opcode]], key, ways
         elif (asked := attribute_asked(function, one)) is not None:
-            yield from self._attribute(function, asked, names)
+            yield from self._attribute(function, asked, key, ways, search)
         if opcode in CALLING:
-            yield from self._given_back(function, one)
+            yield from _each(self._given_back(function, one), None, ways | _ELEMENTS)
+            yield from _each(self._returned(function, one), key, ways)
 
     def _given_back(self, function: Function, one: Instruction) -> Iterator[Held]:
-        """What the result of a call may be: a view or a part of an operand, or what a function of the program returns."""
+        """What the result of a call of a library may be: a view or a part of an operand."""
         if one[0] in (op.CALL, op.INVOKE):
             yield from self._viewed(function, one)
             yield from ((function, each) for each in self._taken(function, one))
             yield from ((function, each) for _, each in self.records.given(function, one))
+
+    def _returned(self, function: Function, one: Instruction) -> Iterator[Held]:
+        """What the functions of the program return that a call runs."""
         for edge in self.transfer.edges(function, one):
             ends = _GIVING if edge.is_followed else ()
             yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
@@ -130,23 +182,31 @@ class Sharing:
         is_run = any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
         return is_run or (caller, call) in self.transfer.registered(function)
 
-    def _attribute(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
-        """All that is read and stored under the name of an attribute, near by."""
-        if (-1, name) in names:
+    def _attribute(self, function: Function, name: str, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
+        """All that is read under the name of an attribute, near by, and what is stored there, if the search goes back."""
+        if not search.is_new(-1, name, key, ways):
             return
-        names.add((-1, name))
         units = self.facts.program.mentioning(name)
         for unit in units if len(units) <= _MOST_FILES else [function.unit]:
             if unit.is_cpp == function.is_cpp:
-                yield from ((user, one[2]) for user, one in unit.attribute_uses.get(name, ()) if one[0] != op.INVOKE)
-                yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
-                yield from self._by_keyword(unit, name)
-                for owner in unit.classes:
-                    yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
-                    yield from self._field(owner, name)
-                if unit.is_cpp:
-                    yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
-                    yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+                yield from _each(self._read(unit, name), key, ways & _ELEMENTS)
+                if ways & _BACK:
+                    yield from _each(self._stored(unit, name), key, ways)
+
+    @staticmethod
+    def _read(unit: Unit, name: str) -> Iterator[Held]:
+        yield from ((user, one[2]) for user, one in unit.attribute_uses.get(name, ()) if one[0] != op.INVOKE)
+        if unit.is_cpp:
+            yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+
+    def _stored(self, unit: Unit, name: str) -> Iterator[Held]:
+        yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
+        yield from self._by_keyword(unit, name)
+        for owner in unit.classes:
+            yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
+            yield from self._field(owner, name)
+        if unit.is_cpp:
+            yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
 
     def _by_keyword(self, unit: Unit, name: str) -> Iterator[Held]:
         """What calls of a file give by keyword for an attribute of a name."""
@@ -192,85 +252,108 @@ class Sharing:
             else:
                 yield from ((function, register) for field, register in self.records.given(function, call) if field == name)
 
-    def _global(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _global(self, function: Function, name: str, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
+        unit = function.unit
         if function.is_cpp:
-            yield from self._attribute(function, name.rpartition("::")[2], names)
-        elif (function.unit.number, name) not in names:
-            names.add((function.unit.number, name))
-            yield from function.unit.globals.get(name, ())
-            yield from ((user, one[2]) for user, one in function.unit.name_uses.get(name, ()))
+            yield from self._attribute(function, name.rpartition("::")[2], key, ways, search)
+        elif search.is_new(unit.number, name, key, ways):
+            if ways & _BACK:
+                yield from _each(unit.globals.get(name, ()), key, ways)
+            yield from ((user, one[2], key, ways & _ELEMENTS) for user, one in unit.name_uses.get(name, ()))
 
-    def _cell(self, function: Function, constant: int) -> Iterator[Held]:
+    def _cell(self, function: Function, constant: int, key: Key, ways: Ways) -> Iterator[_Shared]:
         unit = function.unit
         name, owner = unit.ir.constants[constant]
         for each in unit.function(owner).below:
-            yield from ((each, one[3]) for one in each.by_opcode[op.STORE] if unit.ir.constants[one[2]] == (name, owner))
-            yield from ((each, one[2]) for one in each.by_opcode[op.LOAD] if unit.ir.constants[one[3]] == (name, owner))
+            if ways & _BACK:
+                yield from ((each, one[3], key, ways) for one in each.by_opcode[op.STORE] if unit.ir.constants[one[2]] == (name, owner))
+            loads = (one for one in each.by_opcode[op.LOAD] if unit.ir.constants[one[3]] == (name, owner))
+            yield from ((each, one[2], key, ways & _ELEMENTS) for one in loads)
 
     # --- where it goes
 
-    def _after(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _after(self, function: Function, register: int, use: Instruction, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
         opcode = use[0]
-        if opcode == op.PHI or (opcode in _FROM and use[_FROM[opcode]] == register):
-            yield function, use[2]
+        if opcode in _WITHIN:
+            yield from self._within(function, register, use, key, ways)
         elif opcode == op.STORE:
-            yield from self._cell(function, use[2])
+            yield from self._cell(function, use[2], key, ways)
         elif opcode == op.SET_ATTR:
-            yield from self._assigned(function, register, use, names)
+            yield from self._assigned(function, register, use, key, ways, search)
         elif opcode == op.SET_NAME:
-            yield from self._global(function, function.text(use[2]), names)
+            yield from self._global(function, function.text(use[2]), key, ways, search)
         elif opcode in _GIVING:
-            yield from self._passed_back(function)
-        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
-            is_holder = opcode not in (op.BUILD, op.DICT) and use[-1] != register
-            yield function, use[-1 if is_holder else 2]
+            yield from _each(self._passed_back(function), key, ways)
         elif opcode == op.FUNCTION:
-            yield from self._as_default(function, register, use)
+            yield from _each(self._as_default(function, register, use), key, ways)
         elif opcode in _CONSTRUCTING:
-            yield from self._constructed(function, register, use, names)
+            yield from self._constructed(function, register, use, key, ways, search)
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
-            yield from self._passed_on(function, register, use, names)
+            yield from self._passed_on(function, register, use, key, ways, search)
 
-    def _constructed(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _within(self, function: Function, register: int, use: Instruction, key: Key, ways: Ways) -> Iterator[_Shared]:
+        """Where a function itself joins values, puts them into containers and takes them out."""
+        opcode = use[0]
+        if opcode in (op.BUILD, op.DICT):
+            yield from ((function, use[2], put, ways) for put, each in parts_with_keys(function, use) if each == register)
+        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
+            put = _written(function, use[3]) if opcode == op.SET_ITEM else None
+            yield from self._put(function, register, (use[2], put), use[-1:], key, ways)
+        elif opcode == op.PHI:
+            yield function, use[2], key, ways
+        elif use[_FROM[opcode]] == register and (opcode not in _TAKING or _may_be(key_taken(function, use), key)):
+            yield function, use[2], None if opcode in _TAKING else key, ways
+
+    @staticmethod
+    def _put(function: Function, register: int, holder: tuple[int, Key], values: Iterable[int], key: Key, ways: Ways) -> Iterator[_Shared]:
+        """What others hold of a container into which a register is put; what is put into a register."""
+        if register == holder[0]:
+            is_asked = ways & _ELEMENTS and _may_be(holder[1], key)
+            yield from ((function, each, None, _BACK | _ELEMENTS) for each in values if is_asked)
+        elif register in values:
+            yield function, *holder, _BACK
+
+    def _constructed(self, function: Function, register: int, use: Instruction, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
         """C++: the members of a new object that are given a register, and the parameters of its constructors."""
         members = (member.name for member, given in self.facts.members_given(function, use) if given == register)
-        yield from (each for name in members for each in self._attribute(function, name, names))
-        yield from self._inside(function, register, use)
+        yield from (each for name in members for each in self._attribute(function, name, key, ways, search))
+        yield from _each(self._inside(function, register, use), key, ways)
 
-    def _assigned(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _assigned(self, function: Function, register: int, use: Instruction, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
         """What has the memory of a register that is assigned to an attribute, or the other way round: ``x.data = y`` makes it that of x."""
         if function.text(use[3]) in self.transfer.view_names:
-            yield from ((function, each) for each in (use[2], use[4]) if each != register)
+            yield from ((function, each, None, _BACK) for each in (use[2], use[4]) if each != register)
         if use[4] == register:
-            yield from self._attribute(function, function.text(use[3]), names)
+            yield from self._attribute(function, function.text(use[3]), key, ways, search)
 
     def _as_default(self, function: Function, register: int, use: Instruction) -> Iterator[Held]:
         """The parameters of a function whose default a register is."""
         inner = function.unit.function(use[3])
         yield from ((inner, one[2]) for one in inner.by_opcode[op.PARAM] if inner.default_register(one[3]) == register)
 
-    def _passed_on(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _passed_on(self, function: Function, register: int, use: Instruction, key: Key, ways: Ways, search: _Search) -> Iterator[_Shared]:
         """What a call or property makes of a register, keeps it in, or gives it to."""
         if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
-            yield function, use[2]
-        yield from self._named(function, register, use, names)
+            yield function, use[2], None, ways
+        yield from self._named(function, register, use, ways, search)
         if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
-            yield function, use[2]
+            yield function, use[2], None, ways
         if is_put(function, use) or (use[0] == op.INVOKE and put_by_function(function, use) is not None):
-            yield from ((function, each) for each in operands_of(function, use))
+            operands = operands_of(function, use)
+            yield from self._put(function, register, (next(iter(operands), op.NONE), None), operands, key, ways)
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
-            yield function, use[2]
-        yield from self._inside(function, register, use) if use[0] != op.ATTR else ()
+            yield function, use[2], None, ways
+        yield from _each(self._inside(function, register, use), key, ways) if use[0] != op.ATTR else ()
 
-    def _named(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+    def _named(self, function: Function, register: int, use: Instruction, ways: Ways, search: _Search) -> Iterator[_Shared]:
         """The fields and attributes that a call gives a register for."""
         for field, given in self.records.given(function, use):
             if given == register:
-                yield function, use[2]
-                yield from self._attribute(function, field, names)
+                yield function, use[2], None, ways
+                yield from self._attribute(function, field, None, ways, search)
         for name, given in self._attributes_given(function, use) if use[0] != op.ATTR else ():
             if given == register:
-                yield from self._attribute(function, name, names)
+                yield from self._attribute(function, name, None, ways, search)
 
     def _inside(self, function: Function, register: int, call: Instruction) -> Iterator[Held]:
         """The parameters of the functions that a call enters which it gives a register."""
@@ -289,6 +372,38 @@ class Sharing:
         for one in callee.by_opcode[op.PARAM]:
             if holds or register in _given_for(function, call, callee, one[3]):
                 yield callee, one[2]
+
+
+def _each(held: Iterable[Held], key: Key, ways: Ways) -> Iterator[_Shared]:
+    yield from ((function, register, key, ways) for function, register in held)
+
+
+def _written(function: Function, register: int) -> Key:
+    """A key that is written down, unless it counts from the end."""
+    key = function.constant(register)
+    return None if isinstance(key, int) and key < 0 else key
+
+
+def _may_be(key: Key, other: Key) -> bool:
+    """Whether two keys may be the same."""
+    return key is None or other is None or key == other
+
+
+def key_taken(function: Function, one: Instruction) -> Key:
+    """The key under which an instruction takes an element, if that is written down."""
+    if one[0] == op.ITEM:
+        return _written(function, one[4])
+    return int(one[4]) if one[0] == op.UNPACK and (one[6] == op.NONE or one[4] < one[6]) else None
+
+
+def parts_with_keys(function: Function, one: Instruction) -> Iterator[tuple[Key, int]]:
+    """The parts of a display, each with its key, if that is known."""
+    if one[0] == op.DICT:
+        yield from ((_written(function, key), value) for key, value in zip(one[3::2], one[4::2], strict=True))
+        return
+    kind = function.unit.ir.constants[one[3]]
+    starred = kind[1] if isinstance(kind, tuple) else ()
+    yield from ((place if place < min(starred, default=len(one)) else None, part) for place, part in enumerate(one[4:]))
 
 
 def _given_for(function: Function, call: Instruction, callee: Function, index: int) -> list[int]:

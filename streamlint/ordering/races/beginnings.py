@@ -7,7 +7,7 @@ what that work touches, and then to the other work on that. Of functions that kn
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import cast
 
@@ -76,6 +76,8 @@ class Beginnings:
         self._tensors: dict[tuple[Function, frozenset[str]], bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
         """The casts of the memory that work on a chosen stream touches, each with the functions of that work."""
+        self.harmless: set[Begun] = set()
+        """Work that may touch the memory of work on a chosen stream, but no two of which may conflict: both only read it."""
 
     @cached_property
     def found(self) -> list[tuple[Begun, frozenset[Function] | None]]:
@@ -84,6 +86,7 @@ class Beginnings:
 
     def _find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         found: dict[Begun, set[Function] | None] = {}
+        active: set[Begun] = set()
         for function, instructions in self.chosen.items():
             chosen = [
                 (function, one, with_result(function, one, work)) for one in instructions for work in self.transfer.works(function, one)
@@ -95,8 +98,10 @@ class Beginnings:
                     self.casts.setdefault((holder, one), set()).add(function)
                 others = self._on(shared)
                 found.update(dict.fromkeys((*chosen, *others)))
+                active.update(found)
             else:
-                self._pair(found, function, chosen, self.sharing.with_any(held))
+                active.update(self._pair(found, function, chosen, self.sharing.origins_of(held)))
+        self.harmless = found.keys() - active
         order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
             partners = found[each]
@@ -116,25 +121,35 @@ class Beginnings:
                     waiting.append(caller)
         return False
 
-    def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
-        """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
-        others = [*self._on(shared), *self._stepping(function), *self._replaying(shared)]
+    def _pair(
+        self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: dict[Held, bool]
+    ) -> Iterator[Begun]:
+        """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other;
+        gives what may conflict."""
+        touching = list(self._on(shared))
+        others = [*self._stepping(function), *self._replaying(shared)]
         for holder, one in self._cast(shared):
             self.casts.setdefault((holder, one), set()).add(function)
         listed = self.parameters.written(function)
         others += listed
         if any(work.moves for _, _, work in chosen):
             others += self._running(shared)
-        if modules := dict.fromkeys(module for those in listed.values() for module in those):
-            alike = self.sharing.with_any(modules)
-            others += [each for each in (*self._on(alike), *self._running(alike)) if each[-1].runs]
+        others += self._running_modules(dict.fromkeys(module for those in listed.values() for module in those))
         found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
+        is_changed = any(_changes(work) for _, _, work in chosen)
+        yield from (*chosen, *others, *(each for each in touching if is_changed or _feeds(each, shared)))
+        others += touching
         partners = {function, *(each[0] for each in others)}
         for begun, those in ((chosen, partners), (others, {function})):
             for each in begun:
                 known = found.setdefault(each, set())
                 if known is not None:
                     known |= those
+
+    def _running_modules(self, modules: Iterable[Held]) -> Iterator[Begun]:
+        """The calls that run some modules, under whatever names."""
+        alike = self.sharing.with_any(modules)
+        yield from (each for each in (*self._on(alike), *self._running(alike)) if each[-1].runs)
 
     def _stepping(self, function: Function, depth: int = 0) -> Iterator[Begun]:
         """The steps of optimizers in a function; in its callers as well, if it asks a module for its parameters."""
@@ -155,7 +170,7 @@ class Beginnings:
         makers = function.owner.methods.get("__init__", ()) if function.owner is not None else ()
         return any(not self.parameters.listing.isdisjoint(each.called_names) for each in (function, *makers))
 
-    def _on(self, held: list[Held]) -> Iterator[Begun]:
+    def _on(self, held: Iterable[Held]) -> Iterator[Begun]:
         """The work on some memory."""
         for function, register in held:
             made = function.definitions[register]
@@ -164,21 +179,21 @@ class Beginnings:
                     if register in _registers(work):
                         yield function, one, work
 
-    def _replaying(self, held: list[Held]) -> Iterator[Begun]:
+    def _replaying(self, held: Iterable[Held]) -> Iterator[Begun]:
         """The replays of graphs, if one reads or writes some of the memory."""
         asked = (self.graphs.graphs, self.graphs.makers) if self.graphs.replays else ()
         if any(True for each, register in held for place in self.places.names(each, register) for ask in asked for _ in ask(each, place)):
             for call in self.graphs.replays:
                 yield from ((call.function, call.instruction, work) for work in self.transfer.works(call.function, call.instruction))
 
-    def _cast(self, held: list[Held]) -> Iterator[tuple[Function, Instruction]]:
+    def _cast(self, held: Iterable[Held]) -> Iterator[tuple[Function, Instruction]]:
         """The casts that have made some memory."""
         for function, register in held:
             one = function.definitions[register] if register >= 0 else None
             if one is not None and casts(self.transfer, function, one):
                 yield function, one
 
-    def _running(self, held: list[Held]) -> Iterator[Begun]:
+    def _running(self, held: Iterable[Held]) -> Iterator[Begun]:
         """The calls that run modules which are attributes: by the names of those."""
         for name in dict.fromkeys(name for function, register in held for name in _attributes(function, register)):
             units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
@@ -463,6 +478,17 @@ def _is_given(function: Function, one: Instruction) -> bool:
 def _is_member(key: Key) -> bool:
     place = key[-1]
     return isinstance(place, Place) and bool(place.path) and is_object(place.root)
+
+
+def _changes(work: Worked) -> bool:
+    """Whether work changes memory that was there before, or may do so."""
+    return bool(work.writes or work.moves or work.leaves or work.steps or work.symbols or work.assumed)
+
+
+def _feeds(begun: Begun, shared: Mapping[Held, bool]) -> bool:
+    """Whether work may change memory that it shares with other work, or makes what that has come from."""
+    function, _, work = begun
+    return _changes(work) or bool(work.runs) or shared.get((function, work.made), False)
 
 
 def _registers(work: Worked) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ class Races(RaceHandovers):
         found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
         self._moves_modules = any(work.moves for (_, _, work), _ in found) or self._updates_modules()
         for begun, partners in found:
-            if self.comes_to(begun[0], None if self.feeds_callers(*begun) else partners):
+            if begun not in self.beginnings.harmless and self.comes_to(begun[0], None if self.feeds_callers(*begun) else partners):
                 self._follow_work(*begun)
         self._follow_collectives()
         self._follow_given([begun for begun, _ in found])
