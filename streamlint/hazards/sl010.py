@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
 from streamlint.facts.code.functions import Function
@@ -32,6 +33,8 @@ from streamlint.transfer.transfer import CALLING
 RULE = PageableD2hStall
 _FETCHING = frozenset({"copy", "transfer", "read", "view"})
 _WORK = frozenset({"launch", "memset", "collective"})
+Judges = Callable[[Function, Instruction], bool]
+"""Whether an instruction is work on a device."""
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -63,7 +66,7 @@ class _Search:
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = context.transfer.one_of(Currents, context.transfer)
         self.seldom = context.transfer.one_of(Seldom, context.transfer)
-        self._works: dict[Function, Site | None] = {}
+        self._works: dict[tuple[Function, Judges], Site | None] = {}
         self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
@@ -71,7 +74,7 @@ class _Search:
 
     def is_seldom(self, site: Site) -> bool:
         """Whether the loops of the program come to a copy in some rounds alone, and work on without it, or an error alone leads there."""
-        return self.seldom.is_on_error(site) or self.seldom.is_seldom(site, self._works_in_view)
+        return self.seldom.is_on_error(site) or self.seldom.is_seldom(site, partial(self._works_in_view, self._is_work))
 
     # --- the copy
 
@@ -163,9 +166,10 @@ class _Search:
         if started.several and (work := self.work_of(started.body)) is not None and not self._is_brief(started.body):
             return work
         site = started.site
-        found = self.threads.reached(site.function, site.instruction, self._works_in_view, True)
-        if found is not None:
-            return self._inner(found)
+        for is_work in self._ways:
+            found = self.threads.reached(site.function, site.instruction, partial(self._works_in_view, is_work), True)
+            if found is not None:
+                return self._inner(found, is_work)
         return self._of_siblings(started) or self._in_methods(site.function, started)
 
     def _of_siblings(self, started: Started) -> Site | None:
@@ -263,9 +267,15 @@ class _Search:
             ends = self._ends[function] = [one for one in calls if self.threads.ends(function, one)]
         return any(function.runs_before(one, site.instruction) for one in ends)
 
+    @property
+    def _ways(self) -> tuple[Judges, ...]:
+        """How work is told: by what it says itself, which costs little; else by where its memory is."""
+        return self._is_evident, self._is_work
+
     def work_of(self, body: tuple[Function, ...]) -> Site | None:
         """The first work on a device that functions do."""
-        return next((work for work in map(self._own_work, body) if work is not None), None)
+        found = (self._own_work(function, is_work) for is_work in self._ways for function in body)
+        return next((work for work in found if work is not None), None)
 
     def _is_brief(self, body: tuple[Function, ...]) -> bool:
         """Whether all work of a thread is a handful of operations that are over when the host has started them, uploads among them."""
@@ -278,22 +288,36 @@ class _Search:
         actions = self.transfer.of(*site)
         return any(isinstance(action, Copied) and action.direction == "h2d" and action.asynchronous is False for action in actions)
 
-    def _own_work(self, function: Function) -> Site | None:
-        if function not in self._works:
+    def _own_work(self, function: Function, is_work: Judges) -> Site | None:
+        asked = function, is_work
+        if asked not in self._works:
             sites = (Site(function, one) for one in function.code.instructions())
-            self._works[function] = next((site for site in sites if self._is_work(function, site.instruction)), None)
-        return self._works[function]
+            self._works[asked] = next((site for site in sites if is_work(function, site.instruction)), None)
+        return self._works[asked]
 
-    def _works_in_view(self, function: Function, one: Instruction) -> bool:
-        return self._is_work(function, one) or self._inner(Site(function, one)) != Site(function, one)
+    def _works_in_view(self, is_work: Judges, function: Function, one: Instruction) -> bool:
+        return is_work(function, one) or self._inner(Site(function, one), is_work) != Site(function, one)
 
-    def _inner(self, site: Site) -> Site:
+    def _inner(self, site: Site, is_work: Judges) -> Site:
         """The work that a call leads to, in the thread of its own."""
-        if site.instruction[0] not in (op.CALL, op.INVOKE) or self._is_work(site.function, site.instruction):
+        if site.instruction[0] not in (op.CALL, op.INVOKE) or is_work(site.function, site.instruction):
             return site
         edges = self.transfer.edges(site.function, site.instruction)
         entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere)]
-        return (self.work_of(tuple(self.threads.closure(entered))) if entered else None) or site
+        found = (self._own_work(each, is_work) for each in (self.threads.closure(entered) if entered else ()))
+        return next((work for work in found if work is not None), site)
+
+    def _is_evident(self, function: Function, one: Instruction) -> bool:
+        """Work that says itself that it is issued to a device: a launch, a collective, an upload to a place that is written down."""
+        if one[0] not in CALLING:
+            return False
+        if one[0] == op.LAUNCH or any(True for _ in launched(self.transfer.facts, self.transfer.libraries, function, one)):
+            return True
+        calls = (call.row for call in self.transfer.modelled(function, one))
+        if any(row.effect in _WORK for row in calls):
+            return True
+        copied = (action for action in self.transfer.of(function, one) if isinstance(action, Copied) and action.direction == "h2d")
+        return any(action.call.row is not None and action.call.row.get("to") in ("device", None) for action in copied)
 
     def _is_work(self, function: Function, one: Instruction) -> bool:
         """Work that is issued to a device for sure: a launch, an upload, an asynchronous copy on a stream that somebody made."""
