@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streamlint.checks.sl022_pin_then_copy import PinThenCopy
 from streamlint.facts.code.functions import Function
-from streamlint.facts.code.objects import Site
+from streamlint.facts.code.objects import Memory, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction
 from streamlint.hazards.context import Context, span_of
@@ -16,6 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied, Written
 from streamlint.transfer.host_copies import COPYING, HostCopies, HostCopy
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Size, Sizes
@@ -33,7 +34,7 @@ def find(context: Context) -> Iterator[Finding]:
     reported: set[Site] = set()
     for call in context.transfer.sites(_COPYING, where=lambda row: row.get("to") != "host") if search.pinning else ():
         site = Site(call.function, call.instruction)
-        if site not in reported and search.is_near_pinning(call.function):
+        if site not in reported and search.may_be_pinned(call) and search.is_near_pinning(call.function):
             for copy in search.copies.of(call):
                 made = search.made(copy)
                 if made is not None and site not in reported:
@@ -59,6 +60,11 @@ class _Search:
         candidates = self.context.transfer.candidates
         pins = [*candidates(frozenset({"pin"})), *candidates(frozenset({"factory"}), "pin")]
         return frozenset(function for place in pins for function in self._ways(Site(*place)))
+
+    def may_be_pinned(self, call: ModelledCall) -> bool:
+        """Whether the program facts know of pinned memory that a call is given: what they do not know of comes from no pinning in view."""
+        values = (value for register in call.operands for value in self.context.transfer.values(call.function, register))
+        return any(isinstance(value, Memory) and value.pinning == "pinned" for value in values)
 
     def is_near_pinning(self, function: Function) -> bool:
         """Whether one function leads to another one and to pinning: else they share no round and no call.
