@@ -29,6 +29,7 @@ from streamlint.transfer.transfer import CALLING, Transfer
 
 _DEEPEST = 9
 _MOST_ROUNDS = 6
+_MOST_MEMBERS = 2
 _THIS = ("parameter", 0)
 _LENGTH_OF_SETATTR = 8
 Ends = Callable[[Function, Instruction], "Iterator[int]"]
@@ -65,8 +66,10 @@ class _Named:
         self.add(Tracked(BUFFER, place) for place in places)
 
     def add(self, found: Iterable[Tracked]) -> None:
-        """Take more."""
+        """Take more, but for names that lead far around."""
         for each in found:
+            if is_far(each.place):
+                continue
             here = self._by_root.get(each.place.root)
             if here is None:
                 here = self._by_root[each.place.root] = set()
@@ -104,7 +107,7 @@ class Lifetimes:
         self.replacing = transfer.one_of(Replacing, transfer.facts, places)
         self._ends = ends
         self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
-        self._through: dict[tuple[Function, frozenset[Place]], frozenset[Place]] = {}  # what begins at parameters, by all its names
+        self._through: dict[tuple[Function, Place], frozenset[Place]] = {}  # what begins at parameters, by all its names
         self._ending: dict[Function, dict[Instruction, list[int]]] = {}
         self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
 
@@ -156,13 +159,16 @@ class Lifetimes:
         """Where the functions that an instruction enters leave an object that it gives them: in what they give back, in what else they
         were given."""
         for callee in self._entered(function, one):
-            inner = frozenset(as_parameters(self.places, Site(function, one), callee, places))
-            key = callee, inner
-            if inner and key not in self._through:
-                self._through[key] = inner  # where the function calls itself
-                self._through[key] = self.spread(Held(callee, callee.by_opcode[op.PARAM][0], inner, False)).places
-            if inner:
-                yield from self._passed_back(Held(callee, one, self._through[key], False), function, one)
+            for inner in dict.fromkeys(as_parameters(self.places, Site(function, one), callee, places)):
+                yield from self._passed_back(Held(callee, one, self._names_of(callee, inner), False), function, one)
+
+    def _names_of(self, function: Function, place: Place) -> frozenset[Place]:
+        """All names in a function of what it is given at a place: one place after the other, for sets of them there are many."""
+        key = function, place
+        if key not in self._through:
+            self._through[key] = frozenset({place})  # where the function calls itself
+            self._through[key] = self.spread(Held(function, function.by_opcode[op.PARAM][0], frozenset({place}), False)).places
+        return self._through[key]
 
     def _is_joined(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts the elements of a container behind those of another one: ``rows += [row]``."""
@@ -385,6 +391,13 @@ class Lifetimes:
         for name in names:
             rests = ((place, rest_behind(name, place)) for place in held.places)
             yield from (Place(place.root, rest) for place, rest in rests if rest is not None)
+
+
+def is_far(place: Place) -> bool:
+    """Whether a place leads through many members, or twice through one of the same name: of objects that refer to each other in circles
+    there are names without end, and shorter ones for each."""
+    members = [key for key in place.path if isinstance(key, str)]
+    return len(members) > _MOST_MEMBERS or len(set(members)) < len(members)
 
 
 def pointees(places: Places, function: Function, register: int) -> frozenset[Place]:
