@@ -244,6 +244,8 @@ class HotWaits:
         def stays(other: Wait) -> bool:
             if other.what == STEP:
                 return True
+            if other.what == DEVICE:  # a clock is beside it, which would tell nothing without
+                return self._measuring.measures(other, region, partial(self._may_step, region.chain()[0].function))
             if other.what == SIZE:
                 return other not in self._hazards
             if not (other.what in (READ, CAST) or answers(other)) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
