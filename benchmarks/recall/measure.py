@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -144,22 +145,37 @@ def lint(clone: Clone, revision: str, fix: Fix, folder: Path, limit: float) -> L
         target.write_bytes(text)
     command = [sys.executable, str(Path(__file__).resolve()), str(folder), "--child"]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False, env=environment())
+        printed, errors = run(command, folder, limit)
     except subprocess.TimeoutExpired:
         return Lint(failure=f"more than {limit:g} s")
     try:
-        return Lint(tuple(Told(told["code"], tuple((file, row) for file, row in told["places"])) for told in json.loads(done.stdout)))
+        return Lint(tuple(Told(told["code"], tuple((file, row) for file, row in told["places"])) for told in json.loads(printed)))
     except ValueError:
-        return Lint(failure=(done.stderr.strip().splitlines() or ["no output"])[-1])
+        return Lint(failure=(errors.strip().splitlines() or ["no output"])[-1])
+
+
+def run(command: Sequence[str], folder: Path, limit: float) -> tuple[str, str]:
+    """What a command prints. One that takes longer is ended with all that it has started.
+
+    Raises:
+        subprocess.TimeoutExpired: It took longer.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment(), start_new_session=True) as process:
+        try:
+            return process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def child(folder: Path) -> None:
     """Lint a folder with all rules, whatever configuration stands around it, and print the places of its findings as JSON."""
     from streamlint.config.settings import Settings
-    from streamlint.runner.linter import lint as run
+    from streamlint.runner.linter import lint as look
 
     settings = replace(Settings.of(select=["ALL"]), root=folder, default_excludes=False, respect_gitignore=False)
-    found = run([folder], settings).findings
+    found = look([folder], settings).findings
     spans = [(finding.code, [finding.span, *(step.span for step in finding.trail)]) for finding in found]
     print(json.dumps([{"code": code, "places": [(span.file, span.row) for span in steps]} for code, steps in spans]))
 
