@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,11 @@ def test_the_committed_record_can_be_read(recall: Any) -> None:
     fixes = recall.read_fixes()
     assert len(fixes) >= 100
     assert all(one.why.endswith(".") for one in fixes)
+
+
+def test_what_takes_too_long_is_ended_with_all_that_it_has_started(recall: Any, tmp_path: Path) -> None:
+    late = "import os, pathlib, time\nos.fork()\ntime.sleep(1.5)\npathlib.Path(str(os.getpid())).touch()\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        recall.run([sys.executable, "-c", late], tmp_path, 0.5)
+    time.sleep(1.5)
+    assert list(tmp_path.iterdir()) == []
