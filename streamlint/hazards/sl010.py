@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
@@ -274,8 +274,11 @@ class _Search:
 
     def work_of(self, body: tuple[Function, ...]) -> Site | None:
         """The first work on a device that functions do."""
-        found = (self._own_work(function, is_work) for is_work in self._ways for function in body)
+        found = (self._first_work(body, is_work) for is_work in self._ways)
         return next((work for work in found if work is not None), None)
+
+    def _first_work(self, body: Iterable[Function], is_work: Judges) -> Site | None:
+        return next((work for function in body if (work := self._own_work(function, is_work)) is not None), None)
 
     def _is_brief(self, body: tuple[Function, ...]) -> bool:
         """Whether all work of a thread is a handful of operations that are over when the host has started them, uploads among them."""
@@ -304,8 +307,7 @@ class _Search:
             return site
         edges = self.transfer.edges(site.function, site.instruction)
         entered = [edge.callee for edge in edges if edge.is_followed and not (edge.is_guess or edge.is_elsewhere)]
-        found = (self._own_work(each, is_work) for each in (self.threads.closure(entered) if entered else ()))
-        return next((work for work in found if work is not None), site)
+        return (self._first_work(self.threads.closure(entered), is_work) if entered else None) or site
 
     def _is_evident(self, function: Function, one: Instruction) -> bool:
         """Work that says itself that it is issued to a device: a launch, a collective, an upload to a place that is written down."""

@@ -65,12 +65,11 @@ class _Search:
     def add(self, shared: _Shared) -> None:
         """Go on from a register, unless the search has done so in all these ways, for this element or any."""
         function, register, key, ways = shared
-        known = self.found.get((function, register, key), 0) if (function, register, key) in self.found else None
-        whole = self.found.get((function, register, None))
-        if register < 0 or any(each is not None and each | ways == each for each in (known, whole)):
-            return
-        self.found[function, register, key] = ways | (known or 0)
-        self.waiting.append((function, register, key))
+        place = function, register, key
+        known = [found for each in (place, (function, register, None)) if (found := self.found.get(each)) is not None]
+        if register >= 0 and not any(found | ways == found for found in known):
+            self.found[place] = ways | self.found.get(place, 0)
+            self.waiting.append(place)
 
     def is_new(self, owner: int, name: str, key: Key, ways: Ways) -> bool:
         """Whether a name has not been looked for yet in these ways."""
@@ -120,7 +119,7 @@ class Sharing:
         if opcode == op.PHI:
             yield from ((function, each, key, ways) for each in one[3:])
         elif opcode in (op.BUILD, op.DICT):
-            parts = parts_with_keys(function, one) if ways & _ELEMENTS else ()
+            parts = _parts_with_keys(function, one) if ways & _ELEMENTS else ()
             yield from ((function, each, None, ways) for put, each in parts if _may_be(put, key))
         elif opcode == op.PARAM:
             yield from _each(self._arguments(function, one[3]), key, ways)
@@ -132,7 +131,7 @@ class Sharing:
         elif opcode in (op.NAME, op.ADDRESS_NAME):
             yield from self._global(function, function.text(one[3]), key, ways, search)
         elif opcode in _TAKING:
-            yield function, one[_FROM[opcode]], key_taken(function, one), ways | _ELEMENTS
+            yield function, one[_FROM[opcode]], _key_taken(function, one), ways | _ELEMENTS
         elif opcode in _FROM:
             yield function, one[_FROM[opcode]], key, ways
         elif (asked := attribute_asked(function, one)) is not None:
@@ -295,13 +294,13 @@ class Sharing:
         """Where a function itself joins values, puts them into containers and takes them out."""
         opcode = use[0]
         if opcode in (op.BUILD, op.DICT):
-            yield from ((function, use[2], put, ways) for put, each in parts_with_keys(function, use) if each == register)
+            yield from ((function, use[2], put, ways) for put, each in _parts_with_keys(function, use) if each == register)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
             put = _written(function, use[3]) if opcode == op.SET_ITEM else None
             yield from self._put(function, register, (use[2], put), use[-1:], key, ways)
         elif opcode == op.PHI:
             yield function, use[2], key, ways
-        elif use[_FROM[opcode]] == register and (opcode not in _TAKING or _may_be(key_taken(function, use), key)):
+        elif use[_FROM[opcode]] == register and (opcode not in _TAKING or _may_be(_key_taken(function, use), key)):
             yield function, use[2], None if opcode in _TAKING else key, ways
 
     @staticmethod
@@ -389,14 +388,14 @@ def _may_be(key: Key, other: Key) -> bool:
     return key is None or other is None or key == other
 
 
-def key_taken(function: Function, one: Instruction) -> Key:
+def _key_taken(function: Function, one: Instruction) -> Key:
     """The key under which an instruction takes an element, if that is written down."""
     if one[0] == op.ITEM:
         return _written(function, one[4])
     return int(one[4]) if one[0] == op.UNPACK and (one[6] == op.NONE or one[4] < one[6]) else None
 
 
-def parts_with_keys(function: Function, one: Instruction) -> Iterator[tuple[Key, int]]:
+def _parts_with_keys(function: Function, one: Instruction) -> Iterator[tuple[Key, int]]:
     """The parts of a display, each with its key, if that is known."""
     if one[0] == op.DICT:
         yield from ((_written(function, key), value) for key, value in zip(one[3::2], one[4::2], strict=True))

@@ -68,7 +68,7 @@ class _Named:
     def add(self, found: Iterable[Tracked]) -> None:
         """Take more, but for names that lead far around."""
         for each in found:
-            if is_far(each.place):
+            if _is_far(each.place):
                 continue
             here = self._by_root.get(each.place.root)
             if here is None:
@@ -393,7 +393,7 @@ class Lifetimes:
             yield from (Place(place.root, rest) for place, rest in rests if rest is not None)
 
 
-def is_far(place: Place) -> bool:
+def _is_far(place: Place) -> bool:
     """Whether a place leads through many members, or twice through one of the same name: of objects that refer to each other in circles
     there are names without end, and shorter ones for each."""
     members = [key for key in place.path if isinstance(key, str)]
